@@ -56,13 +56,13 @@ def first_place(quotes: Sequence[str], document: Document) -> int:
 
 
 def covered(quotes: Iterable[Sequence[str]], document: Document) -> set[int]:
-    """Return the starts of the sentences that overlap a policy's quotes."""
+    """Return where the sentences that overlap a policy's quotes start."""
     found = (place for each in quotes for place in places(each, document))
     return {sentence.start for start, end in found for sentence in document.within(start, end)}
 
 
 def spans(quotes: Sequence[str], document: Document) -> list[dict[str, Any]]:
-    """Return a policy's spans for `policies.yaml`. Their quotes refer to exactly those places that `ranges` returns."""
+    """Return a policy's spans for `policies.yaml`. Their quotes refer to exactly the places that `ranges` returns."""
     standing = [quote for quote in quotes if places_of(quote, document)]
     return [_span(quote, found, document) for quote, found in zip(standing, ranges(standing, document), strict=True)]
 
@@ -83,8 +83,8 @@ def _span(quote: str, found: tuple[Range, ...], document: Document) -> dict[str,
 
 
 def under_heading(words: str, start: int, document: Document) -> str:
-    """Return the words with just enough headings, and the file if needed, to identify the place. The result is empty if
-    this is impossible.
+    """Return the words with just enough headings, and the file if needed, to identify the place. Empty if this is
+    impossible.
     """
     above = document.headings_at(start)
     file = document.file_at(start).name if len(document.files) > 1 else ""

@@ -1,8 +1,8 @@
 """Describes the data behind the tools: the entities, the parts of them that each result shows, and the changes that
 each write makes.
 
-The answer is YAML in the format of a pack. It is loaded as a pack and compared with recorded results. Any faults are
-sent back for correction.
+The answer is YAML in the format of a pack. It is loaded as a pack and compared with recorded results. Faults are sent
+back for correction.
 """
 
 import re
@@ -34,7 +34,7 @@ from bylaw.trace import Call, Result, Trajectory
 _MOST_WORDS = 20
 """The maximum number of values in an enumeration."""
 OddWords = Mapping[tuple[str, str], set[str | None]]
-"""Recorded values that the enumeration lacks, by entity and field."""
+"""For each entity and field, recorded values that the enumeration lacks."""
 
 
 def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]) -> tuple[list[str], OddWords]:
@@ -87,7 +87,7 @@ def _results(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[C
 
 
 def recorded_entities(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each entity that a recorded result shows, as its kind and the values shown."""
+    """Yield each entity that a recorded result shows: its kind and the values shown."""
     for call, result in _results(pack, trajectories):
         for observation in (each for shown in pack.schema.shows.get(call.tool, {}).values() for each in shown):
             for sighting in sightings(observation, call.arguments, result.value(), None, True):
@@ -96,7 +96,7 @@ def recorded_entities(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterato
 
 
 def unshown(pack: Pack, trajectories: Sequence[Trajectory]) -> list[str]:
-    """Return a warning for each field that no recorded look-up shows, even though look-ups show its entity."""
+    """Return a warning for each field that no recorded look-up shows although look-ups show its entity."""
     shown: dict[str, set[str]] = {}
     for call, result in _results(pack, trajectories):
         if pack.schema.tools[call.tool].effect == "write":
@@ -147,7 +147,7 @@ class _Typed:
     def odd(self) -> OddWords:
         """Return the values that an enumeration lacks, and None for any other field that was `null`.
 
-        If an enumeration lacks most values, the path is wrong, and the field is left out.
+        If an enumeration lacks most values, its path is wrong and the field is left out.
         """
         return {
             field: words
@@ -164,7 +164,7 @@ class _Typed:
 
 
 def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
-    """Add recorded values to enumerations, and make a field nullable if it was `null` in a record."""
+    """Add recorded values to enumerations. Make a field nullable if it was `null` in a record."""
     made = dict(entities)
     for (kind, name), words in odd.items():
         fields = section(made[kind], "fields")
@@ -184,7 +184,7 @@ def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
 
 
 def section(data: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a section of an answer, or an empty record if the section is missing or not a record."""
+    """Return a section of an answer. Empty if the section is missing or is not a record."""
     found = data.get(name)
     return cast(dict[str, Any], found) if isinstance(found, dict) else {}
 
@@ -198,11 +198,11 @@ def shown_as(observed: Any) -> list[str]:
 def with_defaults(
     entities: Mapping[str, Any], tools: Mapping[str, Any], pack: Pack, trajectories: Sequence[Trajectory]
 ) -> dict[str, Any]:
-    """Give each field that some records lack a default: an empty list or object, or else none.
+    """Add a default for each field that some records lack: an empty list or object, or else none.
 
     A record is complete if it has every field that the entity's own look-up always shows. A result that may show only
-    part of an entity proves nothing about a missing field, so the field gets no default. A field that no record has but
-    that a write sets to true, such as `closed`, defaults to false.
+    part of an entity proves nothing about a missing field, so the field gets no default. A field that is in no record
+    but that a write sets to true, such as `closed`, defaults to false.
     """
     seen: dict[str, list[tuple[str, frozenset[str]]]] = {}
     for call, result in _results(pack, trajectories):
@@ -252,7 +252,7 @@ def _records(value: Any) -> list[dict[str, Any]]:
 
 
 LONGEST = 30_000
-"""The maximum length, in characters, of the text about tools in one question."""
+"""The maximum number of characters about tools in one question."""
 _EMPTY_DOCUMENT = "# Policy\n\nNothing yet.\n"
 
 
@@ -292,7 +292,7 @@ def describe(
     asks_who: bool = False,
     document: Document | None = None,
 ) -> Things:
-    """Describe the data behind the tools, in several parts if there are many tools.
+    """Describe the data behind the tools. Many tools are described in several parts.
 
     Set `asks_who` if the document requires the agent to identify the user, who then becomes an entity. The document may
     name enumeration values that no result has shown. A change to the document alone raises no new question.
@@ -345,7 +345,7 @@ def _reads_note(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:
 
 
 def _words_note(part: Mapping[str, Card], document: Document | None) -> str:
-    """Return, up to a limit, the document's sentences that contain enumeration values."""
+    """Return the document's sentences that contain enumeration values, up to a limit."""
     words = {word for card in part.values() for word in _listed(card.output)}
     if document is None or not words:
         return ""
@@ -367,12 +367,12 @@ def _listed(schema: Any, depth: int = 0) -> Iterator[str]:
 
 
 _SENTENCES = 6_000
-"""The maximum length, in characters, of the sentences shown for enumeration values."""
+"""The maximum number of characters in the sentences shown for enumeration values."""
 _ID = re.compile(r"(^|_)(id|number|code|key|ref|reference)$", re.IGNORECASE)
 
 
 def _made_by_tools(things: Things) -> dict[str, Any]:
-    """Drop entities of origin `conversation` that no tool shows, because they would never exist.
+    """Drop entities of origin `conversation` that no tool shows. They would never exist.
 
     If such an entity can be looked up, the first tool that shows it becomes its look-up. A missing entity is then
     reported as a missing look-up.
@@ -395,7 +395,7 @@ def keys_of(body: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _parts(cards: Mapping[str, Card]) -> Iterator[dict[str, Card]]:
-    """Yield the tools in order, in groups that each fit one question."""
+    """Yield the tools in order, in groups small enough for one question."""
     part: dict[str, Card] = {}
     size = 0
     for name, card in cards.items():
@@ -418,8 +418,8 @@ def _named_and_keyed(entities: Mapping[str, Any]) -> dict[str, Any]:
 def tools_file(
     cards: Mapping[str, Card], things: Things, *, write: Callable[[Any], str] = packed, sentences: bool = False
 ) -> str:
-    """Return `tools.yaml`, with every tool in the catalogue and its effects. With `sentences`, writes also get the
-    first sentence of their description.
+    """Return `tools.yaml`: every tool in the catalogue with its effects. With `sentences`, writes also get the first
+    sentence of their description.
     """
     tools: dict[str, Any] = {}
     taken: set[str] = set()
@@ -457,11 +457,11 @@ def entities_file(
 
 
 def schema_files(cards: Mapping[str, Card], things: Things) -> dict[str, str]:
-    """Return the files of a pack that consists only of a schema."""
+    """Return the files of a pack that contains only a schema."""
     return {
         "pack.yaml": dump({"format": 1, "name": "trial", "document": "policy.md"}),
         "policy.md": _EMPTY_DOCUMENT,
-        # These files are never shown, and pretty-printing them would take most of a compile's time.
+        # These files are never shown. Pretty-printing them would take most of a compile's time.
         "tools.yaml": tools_file(cards, things, write=dump),
         "entities.yaml": entities_file(things, write=dump),
     }
@@ -497,7 +497,7 @@ def _judged(
 
 
 def _unmade(pack: Pack, part: Mapping[str, Card]) -> list[str]:
-    """Complain about undeclared creations, where a write's result names an entity that its arguments do not name.
+    """Complain about undeclared creations: a write's result names an entity that its arguments do not name.
 
     Without the declaration, later calls with the new entity would be denied, because no database has it. A field of
     another entity in the result is only a reference and does not matter here.
@@ -520,7 +520,7 @@ def _unmade(pack: Pack, part: Mapping[str, Card]) -> list[str]:
 
 
 def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the entities of a later part. Earlier declarations take precedence."""
+    """Add the entities of a later part. Earlier declarations win."""
     joined = dict(before)
     for name, body in more.items():
         old = joined.get(name)
@@ -533,7 +533,7 @@ def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any
 
 
 def _told(fault: BylawError) -> str:
-    """Describe a loader error without line numbers, because the author of the answer has not seen the files."""
+    """Describe a loader error without line numbers. The author of the answer has not seen the files."""
     return f"{fault.message}; {fault.hint}" if fault.hint else fault.message
 
 
@@ -561,13 +561,13 @@ Schema = Mapping[str, Any]
 
 
 def insides(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Schema]:
-    """Return the JSON schema of records nested inside fields, by entity and field."""
+    """For each entity and field, return the JSON schema of records nested inside the field."""
     return {field: schema for field, schema in held(things, cards).items() if holds_records(schema)}
 
 
 def held(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Schema]:
-    """Return the JSON schema of each list or object field, by entity and field. If a tool shows the records in the
-    field, the schema includes them.
+    """For each entity, return the JSON schema of each list or object field. If a tool shows the records in the field,
+    the schema includes them.
     """
     shown_by = _shown_by(things)
     found: dict[tuple[str, str], Schema] = {}

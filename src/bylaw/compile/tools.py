@@ -44,7 +44,7 @@ class Types:
         self._classes = classes
 
     def schema(self, annotation: ast.expr, depth: int = 0) -> dict[str, Any]:
-        """Return the schema of an annotation. An unknown annotation yields an object."""
+        """Return the schema of an annotation. An unknown annotation becomes an object."""
         if depth > _NESTED:
             return {"type": "object"}
         match annotation:
@@ -185,7 +185,7 @@ class _Source:
         self._types = Types(classes)
 
     def offered(self) -> Iterator[Card]:
-        """Yield the functions that are marked as tools. If there are none, yield those in `__all__` or else every
+        """Yield the functions marked as tools. If there are none, yield those in `__all__` or, without that, every
         public function.
         """
         marked = [each for each in (*self._functions.values(), *self._methods.values()) if _is_marked(each)]
@@ -265,7 +265,7 @@ _FIELD = re.compile(r"^\s*:param\s+(?:[\w\[\], ]+\s+)?(\w+)\s*:\s*(.+)$")
 
 
 def _argument_words(doc: str) -> dict[str, str]:
-    """Return the descriptions of arguments in a docstring, given under `Args:` or as `:param name:`."""
+    """Return the descriptions of arguments in a docstring, from its `Args:` section or from `:param name:` lines."""
     found: dict[str, str] = {}
     inside, indent, last = False, 0, ""
     for line in doc.splitlines():
@@ -301,7 +301,7 @@ def read_tools(given: Sequence[str]) -> dict[str, Card]:
 def with_logs(
     cards: Mapping[str, Card], trajectories: Iterable[Trajectory | BylawError]
 ) -> tuple[dict[str, Card], list[Trajectory]]:
-    """Add recorded results, and tools that occur only in the logs. Return the cards and the conversations."""
+    """Add recorded results and the tools that occur only in the logs. Return the cards and the conversations."""
     shapes, results = Shapes(), Results()
     read: list[Trajectory] = []
     for trajectory in trajectories:

@@ -1,8 +1,8 @@
 """Updates a pack after its document has changed, and keeps the owner's edits.
 
 Either all files are replaced or none are. Files are first written to a staging folder and then moved when all are
-complete. If a compile is killed while writing, the pack is unchanged. If it is killed while moving, it leaves a list of
-remaining moves, and the next compile finishes them first.
+complete. A compile that is killed while writing leaves the pack unchanged. A compile that is killed while moving leaves
+a list of remaining moves, which the next compile finishes first.
 """
 
 import difflib
@@ -50,14 +50,12 @@ def digest(text: str) -> str:
 
 
 def is_copy(path: str) -> bool:
-    """Whether a file belongs to the compiler, that is, whether it is a copy of a document or a note that is not meant
-    to be edited.
-    """
+    """Whether a file belongs to the compiler: it is a copy of a document, or a note that is not meant to be edited."""
     return path in _RECORDS or path.startswith(f"{FOLDER}/")
 
 
 def others(root: Path, made: Container[str]) -> list[str]:
-    """Return the pack's other files of the kinds that the compiler writes."""
+    """Return the pack's other files, limited to the kinds that the compiler writes."""
     paths = [each for folder in ("guards", "cases", "lookups") for each in sorted((root / folder).glob("*"))]
     paths = [path for path in paths if path.is_file() and path.suffix in (".py", ".yaml")]
     paths += [
@@ -74,7 +72,7 @@ _WHOLE = "whole.json"
 
 
 def stage(root: Path, files: Mapping[str, str]) -> Path:
-    """Write files to a staging folder, which then holds a complete pack."""
+    """Write files to a staging folder. It then contains a complete pack."""
     aside = root / _ASIDE
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
@@ -90,7 +88,7 @@ def place(root: Path, files: Mapping[str, str], removed: Sequence[str] = ()) -> 
 
 
 def faults_of(root: Path) -> list[BylawError]:
-    """Return why a staged pack would not load, apart from missing acceptances."""
+    """Return why a staged pack would not load. Missing acceptances are ignored."""
     try:
         build_pack(read_folder(root))
     except PackError as error:
@@ -107,7 +105,7 @@ def commit(root: Path, removed: Sequence[str] = ()) -> None:
 
 
 def recover(root: Path) -> None:
-    """Finish an update that was staged completely, or discard one that was not."""
+    """Finish an update that was completely staged, or discard an incomplete one."""
     aside = root / _ASIDE
     if (aside / _WHOLE).is_file():
         removed = msgspec.json.decode((aside / _WHOLE).read_bytes(), type=list[str])
@@ -137,7 +135,7 @@ class MadeOf(Struct, frozen=True, forbid_unknown_fields=True):
     refine: int = 0
     embedder: str = ""
     written: dict[str, str] = {}
-    """The digest of each file as compiled, by path. If a file's digest differs, the file was edited."""
+    """Each file's digest as compiled, by path. A different digest means that the file was edited."""
 
 
 class _Kept(Struct, frozen=True):
@@ -164,9 +162,9 @@ class Before(Struct, frozen=True):
 
 
 def read_before(root: Path) -> Before:
-    """Read a pack with its owner's edits. If the pack does not load, raise an error that lists all its faults."""
+    """Read a pack with its owner's edits. If it does not load, raise an error that lists all its faults."""
     made_of = read_made_of(root)
-    # A copy of the document that was edited is replaced. Its quotes are checked at the end.
+    # If a copy of the document was edited, replace it. Its quotes are checked at the end.
     _require_loaded(root, [fault for fault in faults_of(root) if not isinstance(fault, StatementError)])
     raw = _read_file(root / WORK)
     texts = {path: (root / path).read_text(encoding="utf-8") for path in others(root, ())}
@@ -176,8 +174,8 @@ def read_before(root: Path) -> Before:
         return Before(root, made_of, kept.work, dict(kept.items), texts, items)
     except msgspec.ValidationError:
         pass
-    # An older version wrote `work.json` without items. Because the original of an edited file is then unknown, keep the
-    # whole file.
+    # An older version wrote `work.json` without items, so the original of an edited file is unknown. Keep the whole
+    # file.
     try:
         work = msgspec.json.decode(raw, type=Work)
     except msgspec.DecodeError as error:
@@ -205,7 +203,7 @@ def read_made_of(root: Path) -> MadeOf:
 
 
 def owner_of(before: Before) -> Owner:
-    """Return the owner's edits in the form that requests and trials need."""
+    """Return the owner's edits as requests and trials need them."""
     ours = before.ours
     checks = {key for key in differing(before.base, ours) if key[0] in ("guards", "rules.yaml")}
     names = frozenset(name for name in before.work.checks if {("guards", function_name(name))} & checks)
@@ -239,7 +237,7 @@ _FILES = {"entities": "entities.yaml", "observations": "entities.yaml", "tools":
 class Update(Struct, frozen=True):
     files: dict[str, str]
     notes: tuple[str, ...]
-    """Lines that list the edits that have been kept."""
+    """Lines that list the edits that were kept."""
 
 
 def write_pack(
@@ -251,7 +249,7 @@ def write_pack(
     before: Before | None = None,
     reading: Reading | None = None,
 ) -> Update:
-    """Write a compiled pack to its folder and keep the edits that the owner has made since the last compile.
+    """Write a compiled pack to its folder and keep the owner's edits since the last compile.
 
     If the pack would not load with these edits, write nothing and raise an error that lists the faults.
     """
@@ -277,9 +275,7 @@ def write_pack(
 def _with_edits(
     before: Before, made: Mapping[str, str], theirs: Mapping[str, Items], wanted: Items
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the files with the merged items, and notes about them. Each item is in the same file as the owner's
-    version.
-    """
+    """Return the files with the merged items, and notes about them. Items stay in the files the owner chose."""
     homes = {key: path for found in (theirs, before.items) for path, items in found.items() for key in items}
     by_path: dict[str, Items] = {path: {} for path in (*made, *before.items)}
     for key, value in wanted.items():
@@ -335,7 +331,7 @@ class Difference(Struct, frozen=True):
 
 
 def differences(root: Path, before: PackFolder, after: PackFolder) -> list[Difference]:
-    """Return the changes between two states of a pack, by policy, in document order."""
+    """Return the changes between two states of a pack, by policy and in document order."""
     old, new = sides_of(before), sides_of(after)
     signed = read_signatures(root)
     found: list[Difference] = []
@@ -382,7 +378,7 @@ def _rules_of(name: str, rules: Mapping[str, Any]) -> dict[str, Any]:
 
 _NEIGHBOURS = 6
 _LONGEST = 400
-"""The maximum length, in characters, of the text shown about a call."""
+"""The maximum number of characters shown about a call."""
 
 
 def rejections(
@@ -391,7 +387,7 @@ def rejections(
     """Return the text to add to the question about each rejected policy: the note, the rejected check, the flagged
     calls and the neighbouring policies.
 
-    A rejection is ignored once the policy or its check has changed. Values from recorded calls are included only if
+    A rejection is ignored if the policy or its check has changed since. Values from recorded calls are included only if
     `with_values` is set.
     """
     root, work, folder = before.root, before.work, read_folder(before.root)
@@ -434,7 +430,7 @@ def _call(trajectory: Trajectory | None, step: int, with_values: bool) -> str:
 
 
 def _neighbours(draft: Draft, work: Work, document: Document) -> list[Draft]:
-    """Return the policies just before and after a policy in the document, and any that bind one of its tools."""
+    """Return the policies just before and after a policy in the document, and policies that bind one of its tools."""
     order = sorted(work.drafts, key=lambda each: first_place(each.quotes, document))
     at = order.index(draft)
     tools = set(work.kinds[draft.id].tools) if draft.id in work.kinds else set[str]()

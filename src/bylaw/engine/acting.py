@@ -29,24 +29,24 @@ class ActedCall(Struct):
     """Whether a rule names the call's tool."""
     judged: tuple[Judgement, ...] = ()
     ahead: Any = None
-    """The state of the rules after the call."""
+    """The state of the rules after the call was made."""
 
     @property
     def acts(self) -> tuple[CallRecord, ...]:
-        """The acts that the rules see: the call's actions, plus the call itself if a rule names its tool or if none of
-        its actions is known.
+        """The acts that the rules see. These are the call's actions and, if a rule names its tool or none of its
+        actions is known, the call itself.
         """
         return (self.plain, *self.actions) if self.is_named else self.actions or (self.plain,)
 
     def become(self, call: Call) -> None:
-        """Replace the call with a new version, for example after it was refused or approved."""
+        """Replace the call with a new version, for example after a refusal or an approval."""
         self.call = call
         for made in (self.plain, *self.actions):
             made.call = as_of(made.call, call)
 
     @property
     def put(self) -> Call:
-        """The call that a card shows: the action that writes, if there is exactly one; otherwise the call itself."""
+        """The call that a card shows: the writing action, if there is exactly one. Otherwise, the call itself."""
         writes = [made for made in self.actions if made.tool is not None and made.tool.effect == "write"]
         return replace(writes[0].call, card=self.call.card) if len(writes) == 1 else self.call
 
@@ -113,13 +113,13 @@ class Acting:
         return ActedCall(call, acted.step, acted.performed, *records, is_named=acted.is_named)
 
     def calls(self, call: Call) -> Sequence[Call]:
-        """Return the actions that a call would perform now, or the call itself if no action is known."""
+        """Return the actions that a call would perform now, or the call itself if none is known."""
         performed = self._performing.of(call)
         return performed.calls or (call,) if performed is not None else (call,)
 
     def page_tool(self, step: int) -> str:
         """Return the name of the tool that shows the page, if the call at `step` acts on an element of that page.
-        Otherwise, return an empty string.
+        Otherwise, empty.
         """
         acted = self._at(step)
         if acted is None or not any(each.on is not None for each in self._actions.by_tool[acted.call.tool]):
@@ -137,7 +137,7 @@ class Acting:
         before = acted.performed
         if before.unresolved or any(made.tool is None or made.tool.effect == "write" for made in acted.actions):
             return now.compared == before.compared
-        # A read-only call stays read-only, whatever else the page shows.
+        # A read-only call stays read-only, regardless of what else the page shows.
         return not now.unresolved and now.calls == before.calls
 
     def _at(self, step: int) -> ActedCall | None:
@@ -156,7 +156,7 @@ class Acting:
 
 
 def performed_events(actions: Actions, events: Sequence[Event]) -> Iterator[tuple[int, Event]]:
-    """Yield each event with its step. A generic-tool call is replaced by its actions."""
+    """Yield each event with its step. A generic tool's call is replaced by its actions."""
     performing = Performing(actions)
     for step, event in enumerate(events):
         performed = performing.of(event) if isinstance(event, Call) else None

@@ -1,7 +1,7 @@
 """Runs a pack's rules over one conversation. Every act of the agent advances every rule.
 
 A session passes in the events one at a time. Predicates that depend only on the tool and the turn are cached. All other
-predicates are evaluated only if their values would change the state of a rule.
+predicates are evaluated only if their values would change a rule's state.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -29,7 +29,7 @@ waiting when the conversation ended.
 """
 
 PUTTABLE = frozenset(get_args(Reason)) - {"confirmed", "declined"}
-"""Reasons for undecided consent that allow the user to be asked. A user who has just declined is not asked again."""
+"""Reasons why consent is undecided for which the user may be asked. A user who has just declined is not asked again."""
 
 
 class RuleFinding(Struct, frozen=True):
@@ -37,15 +37,15 @@ class RuleFinding(Struct, frozen=True):
     rule: Rule
     standing: RuleStanding
     values: tuple[tuple[str, bool | None], ...] = ()
-    """The values of the rule's predicates at the act, by predicate name. None means that a value is unknown. Empty for
-    a rule that was still waiting.
+    """The values of the rule's predicates at the act, by name. None means that a value is unknown. Empty for a rule
+    that was still waiting.
     """
     whys: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """The reasons for the values of some predicates. For consent, this includes the text shown to the user and the
-    time when it was shown.
+    """The reasons for some predicates' values. For consent, they include the text shown to the user and when it was
+    shown.
     """
     binding: str = ""
-    """The value that this instance of a `FOR EACH` rule applies to, spelt as it was when first seen."""
+    """The value that this instance of a `FOR EACH` rule applies to, in the spelling seen first."""
 
     def record(self) -> dict[str, Any]:
         """The reason as stored in `findings.jsonl`."""
@@ -63,14 +63,14 @@ class RuleFinding(Struct, frozen=True):
 
     @property
     def for_agent(self) -> str:
-        """The request for consent that the agent must show to the user, possibly for the second time. Empty if the rule
+        """The request for consent that the agent must show to the user, perhaps for the second time. Empty if the rule
         does not concern consent.
         """
         return "; ".join(filter(None, (consent_words_for_agent(why) for _, why in self.whys)))
 
     @property
     def puts_card(self) -> bool:
-        """Whether consent that the user could still give would change the outcome."""
+        """Whether the user could still give consent that would change the outcome."""
         return any(why.get("reason") in PUTTABLE for _, why in self.whys)
 
 
@@ -89,11 +89,11 @@ Ask = Callable[[Predicate, Act], bool | None]
 Tell = Callable[[Predicate, Act], Mapping[str, Any] | None]
 """Explains the value of a predicate that depends on more than the act.
 
-Returns structured data, or None if there is nothing to add.
+Returns structured data, or None if there is nothing to explain.
 """
 
 HEARD = frozenset(("said", "returned"))
-"""Sources whose predicates search the events before the turn. The result is the same for all acts of the turn."""
+"""Sources whose predicates search the events before the turn. All acts of the turn get the same result."""
 
 MEMO = 4096
 """The cache of act kinds is cleared when it reaches this number of entries."""
@@ -109,7 +109,7 @@ class AgentTurn(Struct):
     answered: tuple[Result, ...] = ()
     """Messages and results since the agent's previous turn."""
     found: dict[str, bool | None] = {}
-    """Cached results of searches through the events before the turn. All acts of the turn share them."""
+    """Cached results of searches through the events before the turn, shared by all acts of the turn."""
     sayings: tuple[Message, ...] = ()
     results: tuple[Result, ...] = ()
     spoken: str = ""
@@ -120,15 +120,15 @@ class AgentTurn(Struct):
     writes: int = 0
     text: bool = False
     is_calling: bool = False
-    """Whether the turn contains a call, even a refused one: it did not run, but messages no longer wait for a call."""
+    """Whether the turn contains a call. A refused call did not run, but it also ends the wait for a call after a
+    message.
+    """
     has_acted: bool = False
     waiting: tuple[Act, ...] = ()
     """Messages after which a call may still follow in the same turn."""
 
     def end(self) -> None:
-        """End the turn. If all calls of the turn were refused, the next turn sees the same preceding messages and
-        results.
-        """
+        """End the turn. If all its calls were refused, the next turn sees the same preceding messages and results."""
         kept = (self.sayings, self.results) if not self.has_acted else ((), ())
         self.number, (self.heard, self.answered) = None, kept
         self.serial += 1
@@ -177,7 +177,7 @@ class Conduct:
         self._turn = AgentTurn()
         self._last = (0, 0)
         self.acts: list[tuple[Act, dict[str, bool | None]]] | None = None
-        """All acts so far with the values of all predicates, if this was requested."""
+        """All acts so far with the values of all predicates. Kept only on request."""
 
     def fork(self) -> "Conduct":
         """Return an independent copy with the same history."""
@@ -190,7 +190,7 @@ class Conduct:
         return other
 
     def asking(self, ask: Ask, tell: Tell | None) -> "Conduct":
-        """Return a copy that has the same history but uses these callbacks from now on."""
+        """Return a copy with the same history that uses these callbacks from now on."""
         other = self.fork()
         other._ask, other._tell, other.acts = ask, tell, self.acts
         return other
@@ -202,10 +202,10 @@ class Conduct:
         return other
 
     def observe(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> None:
-        """Process the next event. Append to `said` the findings for all acts that this event settles, with the findings
-        for the event's own act last.
+        """Process the next event. Append to `said` the findings for all acts that this event settles. The findings for
+        the event's own act come last.
 
-        If `is_beside` is set, a generic call is reported together with its actions and is not counted as an additional
+        If `is_beside` is set, a generic call is reported together with its actions and does not count as an additional
         call.
         """
         act = self._arrive(step, event, said, is_beside=is_beside)
@@ -213,7 +213,7 @@ class Conduct:
             self._step(act, said)
 
     def _arrive(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> Act | None:
-        """Return the event's act if it can be processed now. First process the earlier acts that the event settles."""
+        """Return the event's act if it can be processed now. First process the earlier acts that it settles."""
         turn = self._turn
         if type(event) is Result or event.by != "agent":
             if turn.number is not None:
@@ -281,14 +281,14 @@ class Conduct:
                 elsewhere = ActValues(THE_CALL, {**known, **dict.fromkeys(ready.actions, False)}, left)
                 about = (binding, *_near(family, binding))
                 found = [family.table(each, made if binding else elsewhere, elsewhere) for each in about]
-                # Use the binding for which the call has the worst result.
+                # Use the binding for which the result is worst.
                 tables[family.rule.name] = next((table for table in found if 0 in table.values), found[0])
-        # Background knowledge describes the situation around the call, so it is the same for every call.
+        # Background knowledge describes the situation of the call, so it is the same for every call.
         fixed = ActValues(THE_CALL, known, {})
         return tables | {name: fixed.table(name, table.atoms, (table,)) for name, table in ready.knowledge.items()}
 
     def finish(self) -> list[ActFindings]:
-        """Finish the conversation by settling the last turn and the rules that are still waiting."""
+        """Finish the conversation: settle the last turn and the rules that are still waiting."""
         said: list[ActFindings] = []
         self._settle(said, without_call=True)
         step, turn = self._last
@@ -309,7 +309,7 @@ class Conduct:
         self._turn.end()
 
     def _settle(self, said: list[ActFindings], *, without_call: bool) -> None:
-        """Settle the messages that were waiting for a call in their turn, because the call has arrived or can no longer
+        """Settle the messages that were waiting for a call in their turn. The call has arrived, or can no longer
         arrive.
         """
         if self._turn.waiting:
@@ -366,7 +366,7 @@ class Conduct:
         open: list[RuleFinding],
     ) -> None:
         """Evaluate a rule that is tracked per binding. Action predicates are true only for the binding that the act
-        names, whereas state predicates apply to all bindings.
+        names. State predicates apply to all bindings.
         """
         rule, ready = family.rule, self._ready
         assert rule.for_each is not None
@@ -389,7 +389,7 @@ class Conduct:
         self, family: Family, names: Sequence[str], binding: str | None, values: Mapping[str, bool | None]
     ) -> tuple[dict[Hashable, dict[str, bool | None]], dict[str, bool | None]]:
         """Return two sets of predicate values: one for the act's binding and its possible other spellings, and one for
-        all remaining bindings.
+        all other bindings.
         """
         known = {name: values.get(name) for name in names}
         # An act with an unknown binding may apply to any binding.
@@ -398,7 +398,7 @@ class Conduct:
         others = {name: value and elsewhere if name in actions else value for name, value in known.items()}
         perhaps = {name: value and None if name in actions else value for name, value in known.items()}
         if binding is None and perhaps != known:
-            # The act may be the first one for its binding, so it gets its own monitor.
+            # The act may be the first for its binding, so it gets its own monitor.
             return {"": perhaps}, others
         if not binding:
             return {}, others
@@ -432,14 +432,14 @@ class Conduct:
 
 def _near(family: Family, binding: str) -> list[Hashable]:
     """Return the known bindings that differ from the act's binding only in spelling. A tool may treat `AC-11` and
-    `AC11` as the same value.
+    `AC11` alike.
     """
     return [key for key in family.bindings if binding and key != binding and alike(key) == alike(binding)]
 
 
 def binding_of(act: Act, argument: str, tools: Mapping[str, Tool]) -> str | None:
     """Return the act's binding, normalised so that different spellings match. Empty if the tool has no such argument.
-    None if the call may apply to any binding, for example because the argument is missing.
+    None if the call may apply to any binding, for example because the argument was not recorded.
     """
     if act.tool is None:
         return ""

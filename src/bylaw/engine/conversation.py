@@ -1,8 +1,8 @@
 """A live conversation under a pack. Report events as they occur, and each call is judged.
 
-`Session` expects complete events. This class works out what a live host does not report: who is speaking, which call a
-result belongs to, which messages in a history are new, the host's context, and whether each call ran, was refused or is
-still waiting.
+`Session` expects complete events. This class works out what a live host does not report: the speaker, the call to which
+a result belongs, the new messages in a history, the host's context, and whether each call ran, was refused or is still
+waiting.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
@@ -48,30 +48,30 @@ OpenAnswers = Callable[[Pack, Callable[[], Sequence[Event]]], AnswerPredicate]
 OpenRequests = Callable[[Pack], RequestModel]
 """Creates a request reader for a pack."""
 GIVEN_UP = "unknown: the call was requested again and decided again"
-"""The result recorded for an abandoned call."""
+"""The result that is recorded for an abandoned call."""
 
 
 class Conversation:
     """One conversation in progress.
 
-    `call` judges a call using only what the agent had seen before its turn. The call is then assumed to have been made,
-    unless `refuse` is called before the next event.
+    `call` judges a call using only what the agent had seen before its turn. The call is then assumed to be made, unless
+    `refuse` is called before the next event.
     """
 
     handed_over = 0
-    """Number of events before the last handover to another principal, or 0 without a handover."""
+    """The number of events before the last handover to another principal. 0 without a handover."""
     interrupted: Collection[str] | None = None
-    """Ids of the allowed calls that were interrupted and are no longer running. None if the conversation is over and so
-    no call is running.
+    """Ids of the allowed calls that were interrupted and are no longer running. None if the conversation is over,
+    because no call is then running.
     """
     _taken = 0
     """Number of events passed to the session so far."""
     _judged: Judgement | None = None
-    """The most recently judged call, provided that it can still be refused."""
+    """The most recently judged call, while it can still be refused."""
     _speaker = ""
     """The current speaker: `agent`, `user` or `tool`. Empty at the start."""
     _refused: int | None = None
-    """The step of the last refused call. A result directly after this step is the text that the agent received in place
+    """The step of the last refused call. A result directly after this step is the text that the agent received instead
     of a real result.
     """
     _is_held = False
@@ -96,8 +96,8 @@ class Conversation:
         """`answers` settles predicates that code cannot settle, and `known` contains its earlier answers. `requests`
         determines what the user's words allow, and `granted` contains its earlier answers.
 
-        With `doubts`, a write that returned an error is treated as one that may have run, unless the pack declares that
-        the error means a refusal. `handover` and `delegation` override the pack's settings.
+        With `doubts`, a write that returned an error may still have run, unless the pack declares that the error means
+        a refusal. `handover` and `delegation` override the pack's settings.
         """
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         given: Mapping[str, Any] = copied(context) if context else {}
@@ -110,7 +110,7 @@ class Conversation:
         """The host's context for the next calls."""
         self._asked_about = set[str]()  # tool names
         self._undecided: list[Call] = []
-        """Calls in the last message on which the host may still request a decision."""
+        """Calls in the last message that the host may still ask about."""
         self._may_be_handed_over = self.pack.postures.handover if handover is None else handover
         read = requests(self.pack) if requests is not None and self.pack.reads_requests else None
         self._open = partial(Session, self.pack, context=given, is_live=True, delegation=delegation, read_request=read)
@@ -133,7 +133,7 @@ class Conversation:
         self.assume_executed()
         self._begin("user", time)
         if self.running():
-            # While a call is running, a message from the user may really come from another agent.
+            # While a call is running, another agent may be the one who wrote a message from the user.
             self._script.leave_out("user")
         else:
             self._script.hear(text, whole=whole)
@@ -147,8 +147,8 @@ class Conversation:
         self._take()
 
     def unheard(self) -> None:
-        """Record that the agent and the user may have exchanged unreported messages. Everything that depends on their
-        messages is unknown from now on.
+        """Record that the agent and the user may have exchanged messages that were not reported. Everything that
+        depends on their messages is unknown from now on.
         """
         self.assume_executed()
         speakers: tuple[Party, ...] = ("agent", "user")
@@ -168,11 +168,11 @@ class Conversation:
     ) -> Judgement:
         """Judge a call that the agent wants to make. Arguments may be given as JSON text.
 
-        `agent` names the sub-agent that makes the call for the main agent, if any. A sub-agent has seen only its own
+        `agent` names the sub-agent, if any, that makes the call for the main agent. A sub-agent has seen only its own
         inputs.
 
-        Consecutive calls are treated as simultaneous. To report the first result before judging the second call, wrap
-        both calls in `turn()`, because a call does not see results from its own turn.
+        Consecutive calls are treated as simultaneous, and a call does not see results from its own turn. To report the
+        first result before judging the second call, wrap both calls in `turn()`.
         """
         tool_name(tool)
         return self._judge(tool, *as_object(arguments), id, time, agent)
@@ -208,7 +208,7 @@ class Conversation:
         """Report a tool result. The result belongs to the call with this id. Without such a call, it belongs to the
         earliest waiting call of this tool or, failing that, of any tool.
 
-        `refused` means that the call failed before the tool ran. After any other error, a write may still have run.
+        `refused` means that the call failed before the tool ran. After any other error, a write may have run.
         """
         shown = as_content(content)
         if any(call.id == id for call in self._undecided):
@@ -235,7 +235,7 @@ class Conversation:
         self._take()
 
     def refuse(self, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> None:
-        """Refuse the most recently judged call. The call is recorded as an attempt that changed nothing.
+        """Refuse the most recently judged call. It is recorded as an attempt that changed nothing.
 
         The text that the agent receives instead of a result can be reported afterwards with `result`. `card` is the
         card for the user. `shown` lists look-ups that were made for this call and shown to the agent.
@@ -247,8 +247,8 @@ class Conversation:
         self._refused = self._taken - 1
 
     def give_up(self, step: int) -> None:
-        """Abandon a waiting call because the agent has requested it again. It remains unknown whether the first request
-        ran.
+        """Abandon a waiting call because the agent has requested it again. Whether the first request ran remains
+        unknown.
         """
         self._take()
         call = self._script.open.pop(step)
@@ -271,7 +271,7 @@ class Conversation:
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
         """Group all events inside the `with` block into one agent turn. The calls of the turn were requested together,
-        even if results arrive between them.
+        even if results arrived between them.
         """
         self.begin_turn(text)
         try:
@@ -296,7 +296,7 @@ class Conversation:
         self._is_held, self._speaker = False, "tool"
 
     def resume_turn(self) -> None:
-        """Add the next call to the agent's previous turn, even though tool results have arrived since."""
+        """Add the next call to the agent's previous turn, even though tool results have arrived in the meantime."""
         if self._speaker == "tool":
             self._speaker = "agent"
 
@@ -320,8 +320,8 @@ class Conversation:
         objects.
 
         Returns the judgements of the agent's calls in these messages, in order. Messages that were reported before are
-        skipped. With `asks`, the calls in the last message have not been made yet: for each of them, the host will
-        either request a decision or report the result. `time` applies to messages without a timestamp.
+        skipped. With `asks`, the calls in the last message have not been made yet. The host will request a decision or
+        report the result for each of them. `time` applies to messages without a timestamp.
         """
         listed = list(messages)
         known = self._told_before.known(listed)
@@ -359,7 +359,7 @@ class Conversation:
         """Judge a call that is part of the last message or follows it.
 
         A call in the last message belongs to that message's turn and does not see the results of the other calls. If
-        the message contains the same call more than once, `id` selects one of the copies; by default, the last is used.
+        the message contains the same call more than once, `id` selects one of them. By default, the last one is used.
         """
         listed = list(messages)
         known = self._told_before.known(listed)
@@ -372,7 +372,7 @@ class Conversation:
         return self._judge(tool, given, fault, "", time)
 
     def _read(self, listed: list[Any], known: KnownMessages) -> None:
-        """Add the new messages to the transcript after removing any claims that only a host may make."""
+        """Add the new messages to the transcript. Claims that only a host may make are removed first."""
         self._take()
         script, start, running = self._script, self._taken, self.running()
         messages = listed[known.messages :]
@@ -390,12 +390,12 @@ class Conversation:
             disown_during(script.events, start, running)
         if self._doubts:
             doubt(script, start, self.pack.schema)
-        # The host requests a decision on every new call to these tools, so calls that it did not ask about are old.
+        # The host requests a decision on every new call to these tools, so a call that it did not ask about is old.
         withhold_old(script.events, start, self._asked_about if known.is_sure and not known.may_be_old else None)
 
     def _decide_on(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
-        """Add a call to the turn of the last message. If the message does not contain this call, all the calls it does
-        contain must already have been made.
+        """Add a call to the turn of the last message. If the message does not contain the call, all its other calls are
+        assumed to have run.
         """
 
         def is_meant(call: Call) -> bool:
@@ -410,7 +410,7 @@ class Conversation:
 
     @property
     def has_undecided(self) -> bool:
-        """Whether the host may still ask for a decision on calls in the last message."""
+        """Whether the host may still request a decision on calls in the last message."""
         return bool(self._undecided)
 
     def assume_executed(self) -> None:
@@ -428,8 +428,8 @@ class Conversation:
         return self._context
 
     def vouch(self, context: Mapping[str, Any]) -> None:
-        """Set the host's context for the next calls. Raises an error if the context names another principal and the
-        pack does not allow a handover.
+        """Set the host's context for the next calls. Raises an error if it names another principal and the pack does
+        not allow a handover.
         """
         given = copied(context)
         if self.handed_over and PRINCIPAL in self._context and PRINCIPAL not in given:
@@ -466,7 +466,7 @@ class Conversation:
         self.cards.begin_anew(step)
 
     def resume(self, events: Sequence[Event], asked: Iterable[int] = ()) -> None:
-        """Continue a recorded conversation. `asked` holds the steps of the calls on which the host requested a
+        """Continue a recorded conversation. `asked` contains the steps of the calls on which the host requested a
         decision.
         """
         if not events:
@@ -512,7 +512,7 @@ class Conversation:
         self._taken, self._judged = len(events), None
 
     def running(self) -> dict[int, Call]:
-        """Return the agent's calls that were allowed, were not interrupted and have no result yet, by step."""
+        """Return the agent's calls, by step, that were allowed, were not interrupted and have no result yet."""
         events, interrupted = self._script.events, self.interrupted
         if interrupted is None:
             return {}
@@ -527,15 +527,15 @@ class Conversation:
         return [call for _, call in sorted(self._script.open.items()) if call.by == "agent"]
 
     def page_tool(self, id: str) -> str:
-        """Return the name of the tool that shows the page, if a call without a result may write through an element of
-        that page. Otherwise, return an empty string.
+        """Return the name of the tool that shows the page if an unanswered call may write through one of its elements.
+        Otherwise, empty.
         """
         acting, step = self.session.acting, self._step_of(id)
         return acting.page_tool(step) if acting is not None and step is not None else ""
 
     def is_same_on(self, id: str, snapshot: str) -> bool:
-        """Whether, on the page shown in this snapshot, a call without a result would still have the effect for which it
-        was judged.
+        """Whether an unanswered call would still have the effect for which it was judged, given the page in this
+        snapshot.
         """
         acting, step = self.session.acting, self._step_of(id)
         return acting is not None and step is not None and acting.is_same_on(step, snapshot)
@@ -555,22 +555,20 @@ class Conversation:
         return len(self._script.events)
 
     def verdicts(self) -> list[CallVerdict]:
-        """Return the verdicts on all calls so far that change something or have a guard. The verdicts take the ground
-        truth into account.
-        """
+        """Return the verdicts, including the ground truth, on calls so far that change something or have a guard."""
         self._take()
         return [verdict for verdict in self.session.settle() if is_listed(self.pack, verdict.made)]
 
     def findings(self, *, ended: bool = False) -> list[RuleFinding]:
-        """Return the rules broken so far. If the conversation has `ended`, also return the rules that are still waiting
-        for an event.
+        """Return the rules broken so far. If the conversation has `ended`, include the rules that are still waiting for
+        an event.
         """
         self._take()
         return self.session.findings(ended=ended)
 
     def judged_after(self, events: Sequence[Event], call: Call) -> tuple[Judgement, Session]:
-        """Judge a call as if it came after these events instead of the actual ones. Return the judgement and the
-        session that made it.
+        """Judge a call as if it came after these events instead of the actual ones. Return the judgement and its
+        session.
 
         The session shares this conversation's request reader and model answers.
         """
@@ -583,7 +581,7 @@ class Conversation:
         return judgement, session
 
     def trajectory(self, agent: str = "") -> Trajectory:
-        """Return the conversation so far, in the format that log readers return."""
+        """Return the conversation so far, in the format of log readers."""
         return Trajectory(self.id, self.events, agent)
 
     def __enter__(self) -> Self:
@@ -600,7 +598,7 @@ class Conversation:
 class Mutation(Struct, frozen=True):
     """One change to a live conversation, stored as data: a method and its arguments.
 
-    If another worker takes over the conversation before the change is stored, the change is applied again.
+    Another worker may take over the conversation before the change is stored. The change is then applied again.
     """
 
     kind: Literal[
@@ -627,11 +625,11 @@ class AskedCall(Struct, frozen=True):
     id: str = ""
     time: float | None = None
     agent: str = ""
-    """The sub-agent that makes the call on behalf of the main agent, if any."""
+    """The sub-agent, if any, that makes the call on behalf of the main agent."""
     messages: Sequence[Any] | None = None
-    """All messages so far, if the caller keeps the history."""
+    """All messages so far. Used if the caller keeps the history."""
     given_up: int | None = None
-    """The step of an earlier, now abandoned request for the same call."""
+    """The step of an earlier request for the same call, which is now abandoned."""
 
     def judge(self, conversation: Conversation) -> Judgement:
         if self.given_up is not None:

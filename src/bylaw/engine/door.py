@@ -1,9 +1,9 @@
-"""Validates a host's input. Every value must have the right type and be plain JSON data; anything else raises an error
+"""Validates a host's input. Every value must have the right type and be plain JSON data. Anything else raises an error
 with advice.
 
 The context value `signed_in_as` names the principal. The same principal may extend the context in later calls. A
-different principal begins a separate, linked conversation in which the first principal's consent, statements and
-approvals do not apply.
+different principal begins a separate, linked conversation. The first principal's consent, statements and approvals do
+not apply there.
 """
 
 import re
@@ -25,8 +25,8 @@ from bylaw.trace.recorded_value import EARLIEST, LATEST, read_arguments
 
 _encode = msgspec.json.Encoder(decimal_format="string").encode
 DEEPEST = 200
-"""The maximum nesting of lists and objects. Python's own limit depends on the call stack, so without this limit one
-part of a program might write JSON that another part cannot read.
+"""The maximum nesting of lists and objects. Python's own limit depends on the call stack, so one part of a program
+might otherwise write JSON that another part cannot read.
 """
 _BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 """Matches a bracket or an entire string, so that brackets inside strings are skipped."""
@@ -39,7 +39,7 @@ _CALLS = 'such as `[("get_order", {"order_id": "7"}), ("refund", {"order_id": "7
 
 
 def writable(text: str) -> str:
-    """Return the text with unpaired surrogates replaced by `?`, so that it can be encoded."""
+    """Return the text with unpaired surrogates replaced by `?`. It can then be encoded."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -75,7 +75,7 @@ def position(given: Any) -> int:
 
 
 def moment(given: Any, clock: Callable[[], float]) -> float:
-    """Return the given time or, if there is none, the current time."""
+    """Return the given time. If there is none, return the current time."""
     return clock() if given is None else seconds(given)
 
 
@@ -108,7 +108,7 @@ def none_waits(waiting: Sequence[Call], ids: Sequence[str]) -> None:
 
 
 def messages(given: Any) -> list[Any]:
-    """Check the messages of a conversation, in any supported log format."""
+    """Check the messages of a conversation, which may be in any supported log format."""
     if type(given) is list:
         return cast("list[Any]", given).copy()
     if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
@@ -117,9 +117,7 @@ def messages(given: Any) -> list[Any]:
 
 
 def postures(given: Any, pack: Pack) -> Postures:
-    """Check postures, given as a `Postures` object or as a mapping like `shield:` in pack.yaml, with the names that the
-    pack uses.
-    """
+    """Check postures, given as a `Postures` object or as a mapping with the names used under `shield:` in pack.yaml."""
     try:
         found = given if isinstance(given, Postures) else convert(given, Postures)
     except ValidationError as error:
@@ -133,9 +131,7 @@ def postures(given: Any, pack: Pack) -> Postures:
 
 
 def one_waits(waiting: Sequence[Call], tool: str = "") -> None:
-    """Raise an error if a result without an id could belong to several calls. If `tool` is given, consider only calls
-    to that tool.
-    """
+    """Raise an error if a result without an id could belong to several calls. `tool` limits the check to its calls."""
     open_calls = [call for call in waiting if tool in ("", call.tool)]
     for call in open_calls[1:]:
         first = open_calls[0]
@@ -169,9 +165,7 @@ def refuse_deep(json: bytes, most: int = DEEPEST) -> bytes:
 
 
 def as_object(arguments: Mapping[str, Any] | str) -> tuple[dict[str, Any], str]:
-    """Return the arguments as plain data, with an error text if they are invalid. Invalid arguments are not passed to
-    any guard.
-    """
+    """Return the arguments as plain data, and an error text if they are invalid. Guards never see invalid arguments."""
     fault = ""
     try:
         if isinstance(arguments, str):
@@ -236,7 +230,7 @@ def copied(context: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def warn_of_model(pack: Pack) -> None:
-    """Warn once if a pack from before version 0.2 lets a model consent for the user, which is no longer possible."""
+    """Warn once if a pack from before version 0.2 lets a model consent for the user. This is no longer possible."""
     silent = [each.name for each in pack.book.predicates.values() if each.consent == "told" and not each.says_of_model]
     if silent and (pack.digest, "model") not in _told and len(_told) < MOST_TOLD:
         _told.add((pack.digest, "model"))
@@ -251,7 +245,7 @@ def warn_of_model(pack: Pack) -> None:
 
 
 def warn_of_unknown(pack: Pack, context: Mapping[str, Any]) -> None:
-    """Warn once about each context name that the pack does not declare. Such a name may be misspelt, and its value is
+    """Warn once about each context name that the pack does not declare. The name may be misspelt, and its value is
     never read.
     """
     if not context:
@@ -264,6 +258,6 @@ def warn_of_unknown(pack: Pack, context: Mapping[str, Any]) -> None:
         _told.add((pack.digest, name))
         close = get_close_matches(str(name), declared, n=1)
         hint = f"; did you mean `{close[0]}`?" if close else ""
-        # The names may come from an untrusted source, and this text is printed on a terminal.
+        # The names may come from an untrusted source, and this text is printed to a terminal.
         shown = str(name)[:200] if str(name).isprintable() else ascii(str(name)[:200])
         _logger.warning("%s: the context contains `%s`, but the pack does not declare it%s", pack.name, shown, hint)

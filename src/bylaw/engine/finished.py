@@ -19,7 +19,7 @@ from bylaw.trace.event import Call, Event, Trajectory
 
 class Verdicts(Struct, frozen=True):
     calls: tuple[CallVerdict, ...]
-    """The agent's calls that change something or may do so, in order."""
+    """The agent's calls that change or may change something, in order."""
     findings: tuple[RuleFinding, ...]
     """The broken rules, each listed at most once per turn."""
 
@@ -53,5 +53,5 @@ def is_listed(pack: Pack, made: CallRecord) -> bool:
 
 
 def is_judged(pack: Pack, call: Call) -> bool:
-    """Whether a call gets a verdict, because it may change something or its tool has a guard."""
+    """Whether a call gets a verdict: it may change something, or its tool has a guard."""
     return call.tool in pack.by_tool or pack.schema.may_write(call.tool)

@@ -1,8 +1,8 @@
 """Handovers: if the pack allows it (`handover`), a conversation continues with another principal.
 
 Look-ups and actions carry over. Messages, cards, answers, approvals and facts about the previous principal do not. Each
-rule applies to the whole conversation and, separately, to the part after the handover, so any required first steps must
-be repeated for the new principal.
+rule applies to the whole conversation and, separately, to the part after the handover. Required first steps must
+therefore be repeated for the new principal.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -61,7 +61,7 @@ class HandedConduct:
 
     @classmethod
     def after(cls, conduct: "Conduct | HandedConduct", ask: Ask, tell: Tell | None) -> "HandedConduct":
-        """Split the rules at the current position because of a handover."""
+        """Split the rules at the current position. Used for a handover."""
         whole = conduct._whole if isinstance(conduct, HandedConduct) else conduct
         return cls(whole.asking(ask, tell), whole.afresh(ask, tell))
 
@@ -79,8 +79,8 @@ class HandedConduct:
         return HandedConduct(self._whole.fork(), self._since.fork())
 
     def observe(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> None:
-        """Process the next event and append to `said` the findings for all acts that this event settles, with the
-        findings for the event's own act last.
+        """Process the next event and append to `said` the findings for all acts that it settles. The findings for the
+        event's own act come last.
         """
         whole, since = list[ActFindings](), list[ActFindings]()
         self._whole.observe(step, event, whole, is_beside=is_beside)
@@ -92,8 +92,8 @@ class HandedConduct:
         return self._since.act_of(step, call)
 
     def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
-        """Return the worse of two assessments of a planned call: one for the whole conversation, one for the part since
-        the handover.
+        """Return the worse of two assessments of a planned call: one for the whole conversation, and one for the part
+        since the handover.
         """
         both = [self._whole.weigh(step, call, answers), self._since.weigh(step, call, answers)]
         weighed = [each for each in both if each is not None]

@@ -1,5 +1,5 @@
-"""The first half of a judgement, based on evidence: the guards' results when they see only what the agent had seen
-before its turn.
+"""The first half of a judgement, based on evidence. It contains the guards' results when they see only what the agent
+had seen before its turn.
 """
 
 import traceback
@@ -21,16 +21,14 @@ from bylaw.rule.circuit import Assessment
 from bylaw.trace.event import Call
 
 Otherwise = Literal["", "ask", "deny", "allow"]
-"""The decision on a call whose actions are unknown. Empty if the actions are known or the tool does not declare any."""
+"""The decision on a call whose actions are unknown. Empty if they are known or the tool declares none."""
 
 
 class SeenSource(FactSource, Protocol):
     """The facts that the agent had seen, each with its time."""
 
     def asked(self) -> Iterable[Fact] | None:
-        """Return the facts that guards have requested, or None if they have also requested something other than
-        facts.
-        """
+        """Return the facts that guards have requested, or None if they also requested anything other than facts."""
         ...
 
     def answers(self) -> Iterable[tuple[str, Any]]:
@@ -49,7 +47,7 @@ class SeenSource(FactSource, Protocol):
 
 
 class SeenTogether:
-    """The facts that the agent had seen before a call with several actions."""
+    """The facts that the agent had seen before a call that has several actions."""
 
     def __init__(self, each: Sequence[SeenSource]) -> None:
         self._each = each
@@ -57,9 +55,7 @@ class SeenTogether:
         self.read, self.members, self.done, self.shown_at = first.read, first.members, first.done, first.shown_at
 
     def asked(self) -> Iterable[Fact] | None:
-        """Return the facts that guards have requested, or None if they have also requested something other than
-        facts.
-        """
+        """Return the facts that guards have requested, or None if they also requested anything other than facts."""
         found = [each.asked() for each in self._each]
         return None if None in found else [fact for each in found for fact in each or ()]
 
@@ -77,8 +73,8 @@ class SeenTogether:
 
 
 class PolicyEvidence(Struct, frozen=True):
-    """One guard's results on the facts that were seen. Facts that only the user knows can have several values; there is
-    one result for each combination.
+    """One guard's results on the facts that were seen. A fact that only the user knows can have several values. There
+    is one result for each combination of such values.
     """
 
     policy: Policy
@@ -87,7 +83,9 @@ class PolicyEvidence(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """The outcome that all completions share. `undetermined` if they differ, `failed` if one of them failed."""
+        """The outcome if it is the same for all completions. Otherwise `undetermined`, or `failed` if one of them
+        failed.
+        """
         first = self.completions[0].outcome
         if len(self.completions) == 1:
             return first
@@ -106,19 +104,19 @@ class Judgement(Struct, frozen=True):
     evidence: tuple[PolicyEvidence, ...]
     """The guards' results on the facts that were seen. `settle` adds the ground truth."""
     fault: str = ""
-    """Why no guard could run, for example because the tool is unknown or an argument is missing."""
+    """Why no guard could run. For example, the tool is unknown or an argument is missing."""
     rules: tuple[RuleFinding, ...] = ()
     open_rules: tuple[RuleFinding, ...] = ()
-    """The rules that the call may break, depending on values that are unknown."""
+    """The rules that the call may break, depending on unknown values."""
     asked: Call | None = None
     """The original call of a generic tool, if `made` is one of its actions."""
     parts: "tuple[Judgement, ...]" = ()
     """The judgements of the individual actions, if the call performs several."""
     weighed: Assessment | None = None
-    """For one of several actions: the rules' combined assessment, assuming that the preceding actions ran."""
+    """For one of several actions: the rules' combined assessment if the preceding actions ran."""
     otherwise: Otherwise = ""
     look_up: str = ""
-    """The tool to call first, if its result would show the effect of this call."""
+    """The tool to call first, if its result would show what this call does."""
     instead: Call | None = None
     """The call to make instead of clicking on a link."""
 
@@ -138,8 +136,8 @@ class Judgement(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """The most severe outcome from all guards and rules. A broken rule denies the call, and an undecided rule
-        leaves it undetermined.
+        """The most severe outcome of all guards and rules. A broken rule denies the call, and an undecided rule leaves
+        it undetermined.
         """
         if self.parts:
             return gravest_outcome(part.outcome for part in self.parts)
@@ -173,7 +171,7 @@ class Fault(Struct, frozen=True):
     error: str
     message: str
     trace: str
-    """The location of the error. The message is left out because it may contain values from the conversation."""
+    """The location of the error. Its message is left out because it may contain values from the conversation."""
 
     @property
     def because(self) -> str:
@@ -181,7 +179,7 @@ class Fault(Struct, frozen=True):
 
 
 def fault_of(error: Exception, step: int) -> Fault:
-    """Return a record of the error. If the error occurred in Bylaw's own code, only the file name is recorded."""
+    """Return a record of the error. For an error in Bylaw's own code, only the file name is recorded."""
     frames = traceback.extract_tb(error.__traceback__)
     told = [f"{_short(frame.filename)}:{frame.lineno} in {frame.name}" for frame in frames]
     return Fault(step, type(error).__name__, str(error)[:500], "\n".join(told))

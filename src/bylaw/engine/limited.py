@@ -3,7 +3,7 @@ decided.
 
 A live shield counts a call when it records its decision on the call. This module collects all calls first and then
 compares each call with those that have earlier timestamps. Only calls that certainly ran are counted. A call is
-undecided if it exceeds the limit only when calls with an unknown time, person or outcome are included in the count.
+undecided if it exceeds the limit only when calls with an unknown time, person or outcome are counted too.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from bylaw.rule.rule import Limit
 from bylaw.trace.event import Call, Event, Message, Result, Trajectory
 
 _ANYBODY = "anybody"
-"""Replaces the hash if everyone shares one limit."""
+"""Used instead of the hash if everyone shares one limit."""
 
 
 class LimitedCall(Struct, frozen=True, array_like=True):
@@ -36,13 +36,13 @@ class LimitedCall(Struct, frozen=True, array_like=True):
     position: int
     step: int
     takes_place: bool = True
-    """False if the call was certainly refused. A refused call does not count towards the limit for other calls."""
+    """False if the call was certainly refused. Refused calls do not count towards the limit."""
     mark: str = ""
-    """Hash that identifies a call that appears in several logs, for example because every line contains the whole
-    history. Empty if the call cannot be distinguished from other calls.
+    """Hash that identifies a call in several logs, for example if every line contains the whole history. Empty if the
+    call cannot be told apart from other calls.
     """
     perhaps: str = ""
-    """Hash shared by all persons whom a tool may treat as the same person. Empty if it equals `whose`."""
+    """Hash shared by all persons whom a tool may treat as the same. Empty if it equals `whose`."""
     tool: str = ""
     agent: str = ""
     verdicts: tuple[str, ...] = ()
@@ -59,8 +59,8 @@ class LimitedCall(Struct, frozen=True, array_like=True):
 def limited_calls(
     pack: Pack, trajectory: Trajectory, key: bytes | None, *, attempted: bool = False
 ) -> Iterator[LimitedCall]:
-    """Yield the calls in a conversation that count towards the pack's limits. With `attempted`, also yield calls that
-    were attempted but did not run.
+    """Yield the calls in a conversation that count towards the pack's limits. With `attempted`, include attempts that
+    did not run.
     """
     if not pack.book.limits:
         return
@@ -85,7 +85,7 @@ def limited_calls(
         mark = _hash(f"{mark} {marked[mark]}", key) if mark else ""
         for limit in pack.book.limits:
             if call.tool in limit.tools:
-                # If the recorded call is truncated or redacted, the person cannot be determined.
+                # If the recorded call is truncated or redacted, its person cannot be determined.
                 is_told = not limit.per.startswith("call.") or is_readable(call, tool)
                 whose = limit.whose(call.arguments, trajectory.agent, context) if is_told else None
                 counted_for = None if whose is None else _hash(whose, key)
@@ -113,7 +113,7 @@ def _mark(conversation: str, call: Call) -> str:
 
 
 def _hash(told: str, key: bytes | None) -> str:
-    """Return a hash that links a person's calls, or the records of one call, without storing the person's name."""
+    """Return a hash that links a person's calls or the records of one call. It does not contain the person's name."""
     return hashlib.blake2b(told.encode("utf-8", "replace"), key=key or b"").hexdigest()[:32]
 
 
@@ -127,7 +127,7 @@ def by_limit(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> Iterator[tu
     for call in calls:
         told = found[call.limit]
         which = call.mark or (call.file, call.position, call.step)
-        # Keep the most complete record: one showing that the call certainly ran or, failing that, the last one.
+        # Keep the most complete record: one that shows that the call certainly ran or, failing that, the last one.
         told[which] = max(call, told.get(which, call), key=_fullness)
     limits = {limit.name: limit for pack in packs for limit in pack.book.limits}
     for name, limit in sorted(limits.items()):
@@ -139,8 +139,8 @@ def _fullness(call: LimitedCall) -> tuple[bool, bool, str, int, int]:
 
 
 def beyond(limit: Limit, calls: Iterable[LimitedCall]) -> list[LimitedCall]:
-    """Return the calls that a shield would block because of a limit. A shield counts every call, even if its outcome is
-    unknown.
+    """Return the calls that a shield would block because of a limit. A shield counts every call, even one with an
+    unknown outcome.
     """
     every = list(calls)
     taken = _Times(call for call in every if call.takes_place and call.whose is not None)
@@ -162,14 +162,14 @@ def over_and_open(limit: Limit, calls: Sequence[LimitedCall]) -> tuple[list[Limi
             over.append(call)
             continue
         may = every.beside(call, limit.within) + strays.beside(call, limit.within, anybody=True)
-        # If the call has no time, it is itself included in the count.
+        # A call without a time is itself part of the count.
         if may - (call.time is None) >= limit.most:
             is_open.append(call)
     return over, is_open
 
 
 class _Times:
-    """Call times by person. Unless `is_sure` is set, a call is listed for each person it may concern."""
+    """Call times by person. Unless `is_sure` is set, a call is listed for every person whom it may concern."""
 
     def __init__(self, calls: Iterable[LimitedCall], *, is_sure: bool = True) -> None:
         self._is_sure = is_sure

@@ -1,5 +1,5 @@
-"""Evaluates the rule predicates that cannot be determined from an act alone. Values come from the facts seen, a guard
-or a witness. If code cannot determine a value, an answerer is asked.
+"""Evaluates the rule predicates that an act alone does not determine. Values come from the facts seen, a guard or a
+witness. If code cannot determine a value, an answerer is asked.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,8 +32,8 @@ class AnswerQuote(Struct, frozen=True):
 
 @runtime_checkable
 class TellsUnanswered(Protocol):
-    """An answerer that reports which questions it could not answer, so that a missing answer is not mistaken for a
-    clean result.
+    """An answerer that reports the questions it could not answer. A missing answer is then not mistaken for a clean
+    result.
     """
 
     def unanswered(self) -> list[str]:
@@ -54,17 +54,17 @@ class Answered(Struct, frozen=True, omit_defaults=True):
 
 
 UNSAID = "not stated"
-"""The answer if the user has said nothing about a fact. Only nullable facts can have this answer, and their value is
-then None.
+"""The answer if the user has said nothing about a fact. Only nullable facts can have this answer. Their value is then
+None.
 """
 
 AnswerPredicate = Callable[[str, Act], "bool | Answered | None"]
-"""Determines whether a predicate is true at an act if code cannot do so. Implemented by a model or a person."""
+"""Determines whether a predicate is true at an act when code cannot. Implemented by a model or a person."""
 
 
 @runtime_checkable
 class SettlesConsent(Protocol):
-    """An answerer that can settle undecided consent from the question and the user's reply."""
+    """An answerer that can settle undecided consent, given the question and the user's reply."""
 
     def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
         """Decide whether the user agreed to the act."""
@@ -74,7 +74,7 @@ class SettlesConsent(Protocol):
 @runtime_checkable
 class ReadsStatements(Protocol):
     def stated(self, facts: Mapping[str, Field], act: Act) -> Mapping[str, Answered]:
-        """Return the values, as stated before the act, of facts that only the user knows."""
+        """Return the values that the user stated before the act for facts that only the user knows."""
         ...
 
 
@@ -87,9 +87,9 @@ class PredicateValues:
     """The current call, with its guards' results if they have run."""
     evidence: tuple[PolicyEvidence, ...] = ()
     at = 0
-    """How many of the announced events the rules have processed."""
+    """The number of announced events that the rules have processed."""
     _coming: Sequence[Event] = ()
-    """The announced events. The next two fields are the step of the first one and the number of events that the
+    """The announced events. The next two fields are the step of the first event and the number of events that the
     ledger has processed.
     """
     _first = _taken = 0
@@ -131,17 +131,17 @@ class PredicateValues:
         """Announce events. The rules process them first. The ledger and the witnesses process them when needed, or at
         the end.
 
-        `made` is the record for the first event, if that event is a judged call.
+        If the first event is a judged call, `made` is its record.
         """
         self._coming, self._first, self._taken, self._made = events, step, 0, made
 
     def finish(self) -> None:
-        """Pass the announced events to the ledger and the witnesses once the rules have processed them."""
+        """Pass the announced events to the ledger and the witnesses after the rules have processed them."""
         self._take_in(len(self._coming))
         self._coming, self._made = (), None
 
     def witness(self, step: int, event: Event) -> None:
-        """Pass an event that the ledger has already processed to the witnesses."""
+        """Pass the witnesses an event that the ledger has already processed."""
         for witness in self._witnesses.values():
             witness.observe(step, event)
 
@@ -165,7 +165,7 @@ class PredicateValues:
                 self.record, self.evidence = made, ()
 
     def ask(self, predicate: Predicate, act: Act) -> bool | None:
-        """Return the value of a predicate at an act. None if the value is unknown."""
+        """Return the value of a predicate at an act, or None if unknown."""
         if self._coming:
             self._come_to(self.at)
         value = self._find(predicate, act)
@@ -198,7 +198,7 @@ class PredicateValues:
         if question is not None and self._consented is not None:
             said = self._consented(predicate, act, question)
         else:
-            # A model cannot settle consent if the user was never asked.
+            # A model cannot decide whether there was consent if the user was never asked.
             said = self._answer(predicate.name, act) if question or predicate.way != "consented" else None
         found = said if isinstance(said, Answered) else Answered(predicate.name, act.step, said)
         self.answered[predicate.name, act.step] = found
@@ -210,8 +210,8 @@ class PredicateValues:
         return self._reads is not None and not self._is_live
 
     def stated(self, name: str, field: Field, record: CallRecord) -> Any:
-        """Return the value that a model reads from the user's statements before a call, or UNSEEN if they are unclear.
-        The value is cached.
+        """Return the value that a model reads from the user's statements before a call. UNSEEN if they are unclear. The
+        value is cached.
         """
         assert self._reads is not None
         at = name, record.step
@@ -239,17 +239,17 @@ class PredicateValues:
         }
 
     def card_text(self, record: CallRecord) -> str:
-        """Describe a call to the user in plain language, in the way that the strictest predicate requires."""
+        """Describe a call to the user in plain language, as the strictest predicate requires."""
         return max((each.card_text(record) for each in self._consents), key=len, default="")
 
     def card_facts(self, record: CallRecord) -> CardFacts:
-        """Return the facts that a card shows in addition to the arguments, or the look-ups that are required to show
-        these facts.
+        """Return the facts that a card shows in addition to the arguments, or the look-ups that are needed to show
+        them.
         """
         return card_facts(record, self._ledger)
 
     def card_digest(self, record: CallRecord) -> str:
-        """Return the digest of a call together with the facts that its card would show now."""
+        """Return the digest of a call and the facts that its card would show now."""
         spared = next((each.spared for each in self._consents), frozenset[str]())
         return digest(record.call.tool, record.call.arguments, self.card_facts(record), spared)
 
@@ -259,20 +259,20 @@ class PredicateValues:
         return min((each.words.lifetime for each in self._consents), default=0.0)
 
     def press_fault(self, events: Sequence[Event], answer: Confirmation, time: float | None) -> str:
-        """Return why a reported answer to a card is invalid after these events. Empty if the answer is valid."""
+        """Return why a reported card answer is invalid after these events. Empty if it is valid."""
         faults = (press_fault(events, len(events), answer, time, each.words) for each in self._consents)
         return next(filter(None, faults), "")
 
     def is_card_left_open(self, events: Sequence[Event], shown: int, before: int) -> bool:
-        """Whether the user wrote nothing except affirmations or courtesies between the card and the step `before`."""
+        """Whether the user wrote only affirmations or courtesies between the card and the step `before`."""
         return not any(has_other_message(events, shown, before, each.words) for each in self._consents)
 
     def shown_terms(self, call: Call) -> str:
-        """Return a text that is identical for all spellings of a call that one card answer covers."""
+        """Return a text that is the same for all spellings of a call that one card answer covers."""
         return repr((call.tool, [alike(each.agreed_terms(call)) for each in self._consents]))
 
     def may_be_made(self, record: CallRecord, since: int) -> bool:
-        """Whether a call after step `since` may have been the same call in another spelling."""
+        """Whether a call after step `since` may be the same call in another spelling."""
         return any(each.may_be_made(record, since) for each in self._consents)
 
     @property
@@ -280,9 +280,7 @@ class PredicateValues:
         return [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
 
     def question(self, predicate: Predicate, act: Act) -> OpenConsent | None:
-        """Return the question about undecided consent to an act, to be answered by a model or a person. None if there
-        is no question.
-        """
+        """Return a question for a model or a person about undecided consent to an act. None if there is no question."""
         witness = self._witnesses.get(predicate.name)
         return witness.question(act, self._record(act)) if isinstance(witness, ConsentWitness) else None
 
@@ -333,7 +331,7 @@ class PredicateValues:
 
     def _record(self, act: Act) -> CallRecord:
         record = self.record
-        # A message sees the same results as a call would at the same position.
+        # A message sees the same results as a call at the same position.
         return record if record is not None and record.step == act.step else record_of(_NONE, act.step, act.step, None)
 
 

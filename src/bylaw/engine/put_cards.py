@@ -1,5 +1,5 @@
-"""The cards in a live conversation: their texts, which ones are waiting or were declined, and which answers each of
-them can accept.
+"""The cards in a live conversation: their texts, whether they are waiting or were declined, and the answers that they
+can accept.
 """
 
 from bisect import bisect_right
@@ -30,7 +30,7 @@ class PutCards:
         self.begin_anew(0)
 
     def begin_anew(self, step: int) -> None:
-        """Ignore all earlier cards, because another principal takes over at this step."""
+        """Ignore all earlier cards, because another principal took over at this step."""
         self._begin = self._read_until = step
         """The first step that is considered, and the step up to which events have been read."""
         self._shown: dict[str, list[tuple[int, Call, Card]]] = {}
@@ -51,7 +51,7 @@ class PutCards:
 
     def text(self, made: CallRecord, *, is_repeated: bool = False) -> str:
         """Describe a call to the user in plain language. Empty if no rule requires consent. With `is_repeated`, the
-        text warns that the same call may already have run.
+        text warns that the call may already have run.
         """
         text = self._session.values.card_text(made)
         heading, line, rest = text.partition("\n")
@@ -66,7 +66,7 @@ class PutCards:
         return self._session.values.card_lifetime
 
     def failures(self, digest: str, before: int) -> int:
-        """Return how often the user replied unclearly to a call's card before the call was refused again."""
+        """Return how often the user replied unclearly to a call's card before the call was next refused."""
         self._read(before)
         cards = self._shown.get(digest)
         shown = [step for step, _, _ in cards or () if step < before]
@@ -80,7 +80,7 @@ class PutCards:
         )
 
     def waiting(self, digest: str, before: int) -> Card | None:
-        """Return the card last shown for this digest before a step, provided that it was neither answered nor used.
+        """Return the card last shown for this digest before a step, unless it was answered or used.
 
         Any other message from the user invalidates a card, so that a late click cannot approve it.
         """
@@ -96,8 +96,8 @@ class PutCards:
         return card if self._session.values.is_card_left_open(self._script.events, last, before) else None
 
     def is_declined_otherwise(self, made: CallRecord, digest: str, now: float) -> bool:
-        """Whether the user declined a card for the same call, with a different spelling or different facts, and has not
-        written since. The user is not asked again while that card is valid. An approval, in contrast, never covers
+        """Whether the user declined a card for the same call, in a different spelling or with different facts, and has
+        not written since. The user is not asked again while that card is valid. In contrast, an approval never covers
         another spelling.
         """
         self._read(made.step)
@@ -155,7 +155,7 @@ class PutCards:
             raise UsageError(f"{name} was answered before the user's last message", hint="show the user another card")
         fault = self._session.values.press_fault(events, answer, time)
         if not fault and time is None:
-            # Without a timestamp, it is unclear whether the message or the approval came first.
+            # Without a timestamp, either the message or the approval may have come first.
             fault = self._session.values.press_fault(events, replace(answer, after=None), time)
         if not fault and time is not None and now is not None and time > now and answer.after is not None:
             fault = "`at` is in the future"
@@ -168,7 +168,7 @@ class PutCards:
         return any(each.error is True for each in results)
 
     def _is_spoken_after(self, time: float) -> bool:
-        """Whether the user wrote another message after giving an answer that was reported late."""
+        """Whether the user wrote another message after giving this answer, which was reported late."""
         said = (each for each in reversed(self._script.events) if isinstance(each, Message) and each.by == "user")
         return any(each.confirmation is None and each.time is not None and each.time > time for each in said)
 

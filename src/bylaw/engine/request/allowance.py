@@ -1,7 +1,7 @@
 """Defines what a request allows: the actions it needs, how each argument may be filled, and a description in words.
 
-This is derived only from the user's words and the tool catalogue, before anything else is read. The design follows
-Progent's least privilege and ShieldAgent's action plans.
+It depends only on the user's words and the tool catalogue, before anything else is read. The design follows Progent's
+least privilege and ShieldAgent's action plans.
 """
 
 import hashlib
@@ -36,14 +36,14 @@ class Source(Struct, frozen=True, omit_defaults=True):
 
 
 class Choice(Struct, frozen=True):
-    """Selects the entity with the highest or lowest value of a field."""
+    """Selects the entity with a field's highest or lowest value."""
 
     field: str
     order: Order
 
 
 class Limit(Struct, frozen=True, omit_defaults=True):
-    """A limit on a field: a number, a date or a time of day, in figures."""
+    """A limit on a field: a number, a date or a time of day, written in digits."""
 
     field: str
     least: str | None = None
@@ -64,18 +64,18 @@ class Slot(Struct, frozen=True, omit_defaults=True):
     field: str = ""
     """The field that the user wants from the record."""
     factor: float | None = None
-    """The factor by which a shown amount is multiplied. `plus` is added to the product."""
+    """The factor by which a shown amount is multiplied. `plus` is then added."""
     plus: float = 0.0
     clear: bool = False
     """Whether the time must be free, meaning that it does not overlap anything that the sources show."""
     minutes: int | None = None
-    """The duration in minutes, if the value is the end of a period."""
+    """The duration in minutes. Used if the value is the end of a period."""
     value: str | float | bool | None = None
     """The user's words expressed as a value that the tool accepts."""
     must: tuple[Span, ...] = ()
     """Numbers, dates, times and names that a text must contain."""
     judged: tuple[Span, ...] = ()
-    """Words that identify the right entity but that code cannot compare with the results."""
+    """Words that identify the entity but that code cannot compare with the results."""
 
 
 class Deed(Struct, frozen=True, omit_defaults=True):
@@ -102,13 +102,13 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
     deeds: tuple[Deed, ...] = ()
     delegations: tuple[Delegation, ...] = ()
     faults: tuple[str, ...] = ()
-    """Errors in the model's answer. Parts of the answer that contain errors allow nothing."""
+    """Errors in the model's answer. Faulty parts of the answer allow nothing."""
     unread: str = ""
-    """Why the request could not be read. In this case, the user must be asked about each action."""
+    """Why the request could not be read. The user must then be asked about each action."""
 
     def may_need(self, tool: Tool) -> bool:
-        """Whether the request may need a tool, because the tool only reads or prepares, the user asked for it, or the
-        request leaves this open.
+        """Whether the request may need a tool. This is the case if the tool only reads or prepares, the user asked for
+        it, or the request leaves this open.
         """
         return not is_deed(tool) or tool.prepares or bool(self.delegations or self.unread or self.deeds_of(tool.name))
 
@@ -158,7 +158,7 @@ _NAMES = frozenset(("id", "ids", "name", "file", "code", "account", "number"))
 
 
 def parameter_kind(name: str, schema: object) -> ParameterKind:
-    """Return the kind of an argument, based on the declared format and type or, if these are missing, on the name."""
+    """Return the kind of an argument. It depends on the declared format and type or, without these, on the name."""
     declared: Mapping[str, object] = schema if isinstance(schema, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
     words = set(name.lower().replace("-", "_").split("_"))
     kind, form = declared.get("type"), declared.get("format")
@@ -180,7 +180,7 @@ def parameter_kind(name: str, schema: object) -> ParameterKind:
 
 
 _KINDS: dict[int, tuple[Tool, dict[str, ParameterKind]]] = {}
-"""Cached by the tool's identity. The cache keeps the tool alive so that its identity is not reused."""
+"""Cached by the tool's identity. The cache keeps the tool alive, so its identity is not reused."""
 
 
 def kinds_of(tool: Tool) -> Mapping[str, ParameterKind]:
@@ -196,7 +196,7 @@ def kinds_of(tool: Tool) -> Mapping[str, ParameterKind]:
 
 
 def is_deed(tool: Tool) -> bool:
-    """Whether the user must have requested calls to the tool, because they change something or contact a website."""
+    """Whether the user must have requested calls to the tool: it changes something or contacts a website."""
     return tool.effect == "write" or fetches(tool)
 
 
@@ -206,8 +206,8 @@ def fetches(tool: Tool) -> bool:
 
 
 def told(allowance: Allowance, request: str) -> list[str]:
-    """Return one line per action, quoting the user's words that ask for the action. `request` contains everything that
-    the user said.
+    """Return one line per action, each quoting the user's words that ask for it. `request` contains everything that the
+    user said.
     """
     lines: list[str] = []
     for deed in allowance.deeds:

@@ -22,7 +22,7 @@ _PLAIN = frozenset(
         "that the their them they this to was we were will with you your"
     )
 )
-"""Words that can occur in any sentence and therefore do not identify anything."""
+"""Words that can occur in any sentence and therefore identify nothing."""
 
 
 def stem(word: str) -> str:
@@ -34,7 +34,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=1024)
 def telling_stems(text: str) -> frozenset[str]:
-    """Return the stems of the content words in a text."""
+    """Return the stems of a text's content words."""
     return frozenset(stem(word) for word in WORD.findall(text.lower()) if word not in _PLAIN)
 
 
@@ -66,10 +66,10 @@ def closeness(
 ) -> int:
     """Return a score for how closely the user's words match a record.
 
-    Each word scores 4 if it matches a short field (5 with `exactly` if it is the whole field), 3 if it matches only
-    part of a short field, 2 if it matches any other field, and 1 if it matches the tool's arguments. The result is 0 if
-    any word does not match. `but` is the name of a field from which a value was taken; it is treated as a long field.
-    If `apart` is given, the names it contains must match one of the fields in `own`.
+    A word that matches a short field scores 4, or 5 with `exactly` if it is the whole field. A match with part of a
+    short field scores 3, with any other field 2, and with the tool's arguments 1. The result is 0 if any word does not
+    match. `but` is the field from which a value was taken and is treated as a long field. If `apart` is given, its
+    names must match one of the fields in `own`.
     """
     found = 0
     short = [value for name, value in fields.items() if not is_prose(value) and not (but and name == but)]
@@ -98,7 +98,8 @@ def names(words: str, value: str) -> int:
 
     3: the words are the whole value. 2: they match as other forms of the same words, dates or numbers. 1: only part of
     the value matches, or the words are joined without spaces as in an address. 0: there is no match. For example, the
-    name `activities` matches a file called `activities` fully, but one called `tips for activities` only partly.
+    name `activities` fully matches a file called `activities`, but only partly matches one called `tips for
+    activities`.
     """
     if not words or not value:
         return 0
@@ -132,7 +133,7 @@ def _named(words: str, value: str) -> int:
 _KEPT = 100
 """The maximum length of a value whose comparisons are cached. Longer values are treated as running text."""
 _JOINED = 5
-"""The minimum length of a name that may be matched in words joined without spaces."""
+"""The minimum length of a name that may match words joined without spaces."""
 
 
 def _is_run_together(words: str, value: str) -> bool:
@@ -144,7 +145,7 @@ def _is_run_together(words: str, value: str) -> bool:
 
 
 def _is_of_month(day: str, words: str) -> bool:
-    """Whether the words name the month of this date without a day."""
+    """Whether the words name the month of this date but no day."""
     month = int(day[5:7])
     if not 1 <= month <= len(MONTHS) or not _MONTH.fullmatch(words):
         return False

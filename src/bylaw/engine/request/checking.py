@@ -1,4 +1,4 @@
-"""Checks a call's arguments against one action of a request. The source of each value determines the checks."""
+"""Checks a call's arguments against one action of a request. Each value's source determines the checks."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ def strange_name(
     is_approved: Callable[[str], bool],
 ) -> str:
     """Return a link, address or long code in a text that appears neither in the user's words nor in the text's sources.
-    If there is none, return an empty string.
+    Otherwise, empty.
 
     A link from an earlier requested call is allowed. An opened page is not accepted as a source of links, because the
     page's author could use it to redirect people.
@@ -73,7 +73,7 @@ class Check:
     def __init__(self, view: View, tool: Tool, deed: Deed, *, approved: Approved, quoted: str = "") -> None:
         """`approved` reports whether a value appeared in an earlier call that the user requested.
 
-        `quoted` is a text whose instructions the user told the agent to follow. The agent may quote it in its own text.
+        `quoted` is a text whose instructions the user told the agent to follow. The agent's own text may quote it.
         """
         self._view, self._tool, self._deed, self._approved = view, tool, deed, approved
         self._kinds = kinds_of(tool)
@@ -108,8 +108,8 @@ class Check:
         return found or [*self._object_to_combination()]
 
     def _object_to_combination(self) -> Iterator[Objection]:
-        """Object if several arguments each have several stated values, because code cannot determine which of these
-        values belong together.
+        """Object if several arguments each have several stated values. Code cannot determine which values belong
+        together.
         """
         several = [
             slot
@@ -123,8 +123,8 @@ class Check:
             yield Objection("in_part", slot.name, "one of several values")
 
     def _unlisted(self, name: str, kind: ParameterKind) -> Slot:
-        """Return how to fill an argument that the request does not mention. Texts and flags may be filled freely,
-        whereas all other arguments must be filled with known values.
+        """Return how to fill an argument that the request does not mention. Texts and flags may be filled freely. All
+        other arguments must have known values.
         """
         return Slot(name, "free" if kind == "text" else "open")
 
@@ -178,10 +178,10 @@ class Check:
         return kind in ("link", "address", "name")
 
     def _may_be_added(self, value: str | float, arguments: Mapping[str, Any]) -> bool:
-        """Whether the agent may add this value even though the request does not mention it.
+        """Whether the agent may add this value although the request does not mention it.
 
         The value may be the user's own address, a whole value in a source of the other arguments, or part of a record
-        that the call names, such as the recipient of a standing order that is to be changed.
+        that the call names. An example of such a part is the recipient of a standing order that is to be changed.
         """
         if self._is_the_users_own(value):
             return True
@@ -196,8 +196,8 @@ class Check:
         )
 
     def _object_to_text(self, slot: Slot, text: str, arguments: Mapping[str, Any]) -> Objection | None:
-        """Object to a text that omits required words, or that contains a link, address or account number from outside
-        its sources.
+        """Object to a text that omits required words. Also object to a link, address or account number that its sources
+        do not contain.
         """
         written = (str(each) for name, each in arguments.items() if self._kinds.get(name) == "text")
         whole = fold(" \n ".join(written))

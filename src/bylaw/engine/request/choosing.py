@@ -1,5 +1,5 @@
-"""Determines whether a value is the one that the user asked for, such as the largest file or the cheapest hotel rated 4
-or more.
+"""Determines whether a value is the one that the user asked for, such as the largest file or the cheapest hotel with a
+rating of 4 or more.
 """
 
 import re
@@ -26,7 +26,7 @@ _CLOCK = re.compile(r"(\d\d?):(\d\d)")
 
 
 class Choosing:
-    """Compares a value with other values of its kind that appeared in results."""
+    """Compares a value with other values of its kind in results."""
 
     def __init__(self, view: View, naming: Naming) -> None:
         self._view, self._naming = view, naming
@@ -34,7 +34,7 @@ class Choosing:
     def is_chosen(self, slot: Slot, value: str | float, sight: Traced) -> bool:
         """Whether a value is within the limits and has the highest or lowest criterion.
 
-        True if the criterion does not appear in any result, because code then cannot make the choice.
+        True if the criterion does not appear in any result, because code then cannot choose.
         """
         if self.is_out(slot, value, sight):
             return False
@@ -76,7 +76,7 @@ class Choosing:
 
     def is_out(self, slot: Slot, value: str | float, sight: Traced | None = None) -> bool:
         """Whether results show that a value is outside the limits or of a different kind. If the record in `sight` has
-        the field, only that record is considered.
+        the field, only that record counts.
         """
         for limit in slot.limits:
             own = self._own(limit.field, sight) if sight is not None else []
@@ -110,9 +110,7 @@ class Choosing:
         return [number for number in sorted(named) if sight.field in records[number]]
 
     def _measured(self, slot: Slot, choice: Choice, value: str | float, sight: Traced) -> dict[str, float]:
-        """Return, by normalised value, the criterion for each named value that appears in the same place in the
-        result.
-        """
+        """For each named value in the same place in the result, return its criterion, keyed by normalised value."""
         places = self._view.around(sight)
         among = dict.fromkeys(places.values(sight.field) if places.records else places.values())
         if sight.number >= 0:
@@ -126,8 +124,8 @@ class Choosing:
         return next((each for each in figures if each is not None), None)
 
     def _counts(self, choice: Choice, sight: Traced, among: dict[str, None]) -> dict[str, float]:
-        """Return a count for each value: the number of items that a tool shows for it, or the number of records that
-        have the value in the same field.
+        """Return a count for each value: the number of items that a tool shows for it, or the number of records with
+        the value in the same field.
         """
         thing = {stem(word) for word in words_of(choice.field)}
         counts: dict[str, float] = {}
@@ -144,8 +142,8 @@ class Choosing:
         return counts or (named if any(count > 1 for count in named.values()) else {})
 
     def _by_sums(self, sight: Traced, value: str | float) -> tuple[float | None, list[float]]:
-        """Return the largest amount that appears next to a value in its record, paragraph or line, and the amounts that
-        appear next to the other values.
+        """Return the largest amount next to a value in its record, paragraph or line, and the amounts next to the other
+        values.
         """
         places = self._view.around(sight)
         if sight.number >= 0:
@@ -157,7 +155,7 @@ class Choosing:
             pieces = [fold(each) for each in (paragraphs if len(paragraphs) > 2 else text.splitlines())]
             mine = [number for number, piece in enumerate(pieces) if occurs(fold(str(value)), piece) >= 0]
         if is_code(str(value)):
-            # An amount that has no account next to it is not one of the choices.
+            # An amount without an account next to it is not one of the choices.
             pieces = [piece if any(map(is_code, identifiers(piece))) else "" for piece in pieces]
         sums = {number: each for number, piece in enumerate(pieces) if (each := _sum(piece)) is not None}
         own = sums.pop(mine[0], None) if len(mine) == 1 else None
@@ -165,7 +163,7 @@ class Choosing:
 
     def _among_texts(self, slot: Slot, sight: Traced, value: str | float) -> tuple[float | None, list[float]]:
         """Return the largest amount in the text that contains a value, and the largest amount in each other text that
-        the user named. The list is empty if one of those texts was not read.
+        the user named. Empty if one of those texts was not read.
         """
         own: float | None = None
         rest: list[float] = []
@@ -211,7 +209,7 @@ def _minutes(clock: re.Match[str]) -> float:
 
 
 def figure(told: str, field: str = "") -> float | None:
-    """Return a shown value or time as a number. For a range, return the upper end if the field is a maximum."""
+    """Return a shown value or time as a number. For a range whose field is a maximum, return the upper end."""
     if moment := _MOMENT.match(told):
         return float("".join(part or "00" for part in moment.groups()))
     found = _RANGE.search(told) if _stems(field) & _TOP else None
@@ -220,9 +218,7 @@ def figure(told: str, field: str = "") -> float | None:
 
 
 def fits(field: str, name: str) -> bool:
-    """Whether a field name given by the model matches a field or a tool's subject. All names for times match each
-    other.
-    """
+    """Whether a field name from the model matches a field or a tool's subject. All names for times match each other."""
     return bool(_stems(field) & _stems(name)) or (_is_moment(field) and _is_moment(name))
 
 
@@ -235,9 +231,7 @@ _TOP = frozenset(("max", "maximum", "highest", "upper", "top"))
 
 
 def fitting(field: str, names: Iterable[str]) -> set[str]:
-    """Return the field names that share the most words with the field name given by the model. Empty if none of them
-    shares a word.
-    """
+    """Return the field names that share the most words with the model's field name. Empty if none shares a word."""
     mine = _stems(field)
     shared = {name: len(mine & _stems(name)) for name in names}
     most = max(shared.values(), default=0)

@@ -30,7 +30,7 @@ class Amounts:
         """Return why an amount is not the requested one. None if it is, or if nothing is known about it.
 
         An amount that the user did not state must not exceed the sum of all stated and shown amounts. `is_one` means
-        that the action is performed once.
+        that the action is performed only once.
         """
         named = [source for source in slot.sources if source.named] if slot.fill == "found" else []
         if slot.factor or slot.plus:
@@ -66,7 +66,7 @@ class Amounts:
 
     def _follows(self, number: float, text: str) -> bool:
         """Whether an amount can be derived from a text that raises or lowers a shown amount by a number or a
-        percentage. Texts without numbers are ignored.
+        percentage. Texts without numbers are skipped.
         """
         told = [float(each.replace(",", "")) for each in NUMBER.findall(text)]
         shown = self._view.numbers()
@@ -127,7 +127,7 @@ class Moments:
 
 
 def _is_at(clock: re.Match[str], day: str, told: str) -> bool:
-    """Whether a time, or a text with a date, contains no time of day other than this one."""
+    """Whether a time, or a text with a date, contains only this time of day."""
     spelling = spell(day)
     pieces = [fold(line) for line in told.splitlines() if line.strip()]
     said = [piece for piece in pieces if len(pieces) == 1 or (spelling is not None and spelling.said_in(piece))]

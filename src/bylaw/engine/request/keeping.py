@@ -1,6 +1,4 @@
-"""Checks a call in code against the actions that a request needs. The source of each value determines which check
-applies.
-"""
+"""Checks a call in code against the actions that a request needs. Each value's source determines its check."""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
@@ -24,11 +22,11 @@ from bylaw.text.folding import fold
 from bylaw.trace.event import Call
 
 Delegating = Literal["ask", "follow"]
-"""How to treat actions that a document requests, if the user told the agent to follow the document: ask the user, or
+"""How to treat actions that a document requests if the user told the agent to follow the document: ask the user, or
 check the calls against the document.
 """
 HANDED_OVER = "The text that the user hands over to:"
-"""Separates the user's words from the text that they tell the agent to follow, in a question about both."""
+"""In a question, separates the user's words from the text that they tell the agent to follow."""
 _WHICH = frozenset(("not_found", "not_chosen", "left_out", "as_shown", "unsaid", "in_part"))
 """Objections to the choice between several values. All other objections concern the source of a value."""
 
@@ -45,10 +43,10 @@ class Held(NamedTuple):
     approved: Approved
     """Reports whether a value appeared in an earlier call that the user requested."""
     is_handed_over: bool = False
-    """Whether the action is requested by instructions that the user told the agent to follow."""
+    """Whether the action comes from instructions that the user told the agent to follow."""
     is_on_the_way: bool = False
-    """Whether the call, although the user did not request it, may be a step towards their request: it opens a page
-    that is linked from a place they named, or its tool prepares other calls.
+    """Whether a call that the user did not request may still be a step towards their request. It opens a page that is
+    linked from a place they named, or its tool prepares other calls.
     """
 
     def places(self) -> set[int]:
@@ -80,13 +78,13 @@ class Held(NamedTuple):
         return bool(links) and self.approved(str(call.arguments.get(links[0], "")))
 
     def may_be_meant(self) -> bool:
-        """Whether there are either no objections or only objections that can be settled by looking at the results."""
+        """Whether there are no objections, or only objections that a look at the results can settle."""
         if self.is_on_the_way:
             return True
         return all(each.why in _WHICH for each in self.objections) and all(map(self._can_settle, self.objections))
 
     def _can_settle(self, objection: Objection) -> bool:
-        """Whether an objection can be settled by looking at the results.
+        """Whether a look at the results can settle an objection.
 
         The value must appear in a place that the request names, or a tool must have been called with the value in that
         place. Numbers, dates and texts may also be derived from the results.
@@ -122,15 +120,15 @@ class Keeping:
         *,
         delegation: Delegating = "ask",
     ) -> None:
-        """`read` is also used for the texts that the user tells the agent to follow."""
+        """`read` is also used for texts that the user tells the agent to follow."""
         self._tools, self._read, self._provenance = tools, read, provenance
         self.follows = delegation == "follow"
 
     def hold(
         self, call: Call, allowance: Allowance, request: str, *, before: int, approved: Approved
     ) -> Iterator[Held]:
-        """Check the call against each action that uses its tool: first the actions in the request, then those in texts
-        that the request refers to.
+        """Check the call against each action that uses its tool. Actions in the request come first, then those in texts
+        to which the request refers.
 
         `request` contains everything that the user said before the step `before`. For `approved`, see `Check`.
         """
@@ -151,7 +149,7 @@ class Keeping:
             objections = [Objection("not_asked", deed.slots[0].name)]
             yield Held(call, deed, view, objections, deed.asked, approved, is_on_the_way=True)
         if tool.prepares and not allowance.deeds_of(call.tool):
-            # Only a model can confirm a call that the user did not request, so all of its arguments are in question.
+            # Only a model can confirm a call that the user did not request, so all its arguments are in question.
             objections = [Objection("not_asked", name) for name in call.arguments]
             deed = _preparing(tool, allowance)
             held = Held(call, deed, view, objections, deed.asked, approved, is_on_the_way=True)
@@ -160,9 +158,7 @@ class Keeping:
 
 
 def _opening(tool: Tool, allowance: Allowance) -> Deed | None:
-    """Return the action for opening a linked page. None if the user did not name a place from which the link can
-    come.
-    """
+    """Return the action for opening a linked page. None if the user named no place from which the link can come."""
     deed = _preparing(tool, allowance)
     return deed if fetches(tool) and deed.slots else None
 
@@ -177,7 +173,7 @@ def _preparing(tool: Tool, allowance: Allowance) -> Deed:
 
 
 def _is_known(held: Held, tool: Tool) -> bool:
-    """Whether the call contains no value from a text to which the user did not refer.
+    """Whether all values in the call come from the user, or from texts to which the user referred.
 
     A link must come from the user or from a place that they named. Other values may also come from records or from such
     a place. A value without a source was made up by the agent and is judged by a model.

@@ -1,9 +1,9 @@
 """The second look: a model reads the results and decides whether a call is what the user means.
 
 The allowance for a request is determined before any result is read. It specifies the sources of a value, but it rarely
-specifies which of a source's values is meant. Code restricts a call to those sources. A model then sees the user's
-words, the results and the call, and gives an answer for each argument. The model can reject a call and choose among a
-source's values. It cannot change the sources, because the results may have been written by strangers.
+says which of their values is meant. Code restricts a call to those sources. A model then sees the user's words, the
+results and the call, and gives an answer for each argument. The model can reject a call and choose among a source's
+values. It cannot change the sources, because strangers may have written the results.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from bylaw.engine.request.keeping import Held
 from bylaw.engine.request.values import View
 
 _MOST = 60_000
-"""The maximum number of characters of results that a model is given. If there are more, the user is asked instead."""
+"""The maximum number of characters of results for a model. If there are more, the user is asked instead."""
 
 
 class Shown(Struct, frozen=True):
@@ -76,7 +76,7 @@ def settle(held: Held, model: RequestModel | None) -> list[Objection]:
 
 
 def _is_left_open(held: Held, name: str) -> bool:
-    """Whether the request leaves an argument to the agent. Only a model can object to such an argument."""
+    """Whether the request leaves an argument to the agent. Only a model can object to it."""
     slot = held.deed.slot(name)
     return slot is None or slot.fill == "free"
 
@@ -87,7 +87,7 @@ def _is_stated(held: Held, name: str) -> bool:
 
 
 def _shown(places: set[int], view: View) -> Iterator[Shown]:
-    """Yield the results at these steps, and the results of tools that vouch for all of their fields, such as a list of
+    """Yield the results at these steps, and the results of tools that vouch for all their fields, such as a list of
     members.
     """
     for step, call, text in view.results():

@@ -2,8 +2,8 @@
 title, or a file.
 
 All names given for a source must match. Records are matched by their short fields if this works for any record in the
-result. Otherwise, they are matched by their texts, and finally by the arguments of the look-up. This way, a text that
-merely mentions a meeting is not mistaken for the meeting itself.
+result. Otherwise, they are matched by their texts, and finally by the arguments of the look-up. A text that merely
+mentions a meeting is then not mistaken for the meeting itself.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,9 +25,9 @@ class Naming:
         self._view = view
 
     def is_of(self, source: Source, sight: Traced, value: str | float) -> bool:
-        """Whether a source showed a value: the source's tool returned it in a record that contains the source's names.
+        """Whether a source showed a value: its tool returned the value in a record with the source's names.
 
-        If all the names appear in a record's own short fields, any tool may have shown the value.
+        If a record's own short fields contain all the names, any tool may have shown the value.
         """
         is_tool = source.tool in ("", sight.tool)
         words = self._view.words(source.named)
@@ -39,13 +39,13 @@ class Naming:
             return is_tool and _are_borne(words, shown)
         named, field, fields = fold(str(value)), fold(sight.field), places.fields(sight.number)
         if sight.number < 0 or (sight.is_whole and fields.keys() & {named, *given}):
-            # A list item, or an entity that was passed to the tool as an argument, has its own name.
+            # A list item has its own name. So does an entity that was passed to the tool as an argument.
             own = {"": named}
             if field in fields or named in fields:
                 own |= {"field": field, "told": fields.get(named, "")}
             return is_tool and closeness(words, own, given) > 0
         if len(fields) > 1 and named in words and fields.get(field) == named:
-            # The user wants a value from the record, which is not the record's name.
+            # The user wants a value from the record. This value is not the record's name.
             return False
         text = "" if sight.is_whole or fields.get(field) == named else field
         return sight.number in self.named_records(source, sight, text=text)
@@ -53,8 +53,7 @@ class Naming:
     def named_records(self, source: Source, sight: Traced, *, text: str = "") -> list[int]:
         """Return the records in a result that best match a source's names.
 
-        `text` is the running-text field from which a value was taken. This field is given less weight than a short
-        field.
+        `text` is the running-text field from which a value was taken. It weighs less than a short field.
         """
         places = self._view.around(sight)
         is_tool = source.tool in ("", sight.tool)
@@ -68,10 +67,10 @@ class Naming:
         return [number for number, each in enumerate(close) if each >= least and each == max(close)]
 
     def may_show(self, source: Source, step: int, call: Call) -> bool:
-        """Whether a result may belong to a source: it comes from the right tool, and the names occur in the result or
-        in the arguments of the look-up.
+        """Whether a result may belong to a source: it comes from the right tool, and the names occur in it or in the
+        arguments of the look-up.
 
-        A description such as "those two deal mails" does not exclude a result that does not contain it.
+        A description such as "those two deal mails" need not occur in the result.
         """
         if source.tool not in ("", call.tool) or not source.named:
             return source.tool in ("", call.tool)
@@ -86,13 +85,13 @@ class Naming:
         return _are_borne(telling or words, shown)
 
     def texts_of(self, delegation: Delegation) -> Iterator[str]:
-        """Yield each text that the user tells the agent to follow, once."""
+        """Yield each text that the user tells the agent to follow. No text is repeated."""
         found = (text for source in delegation.sources for text in self.texts(source, delegation.asked))
         yield from dict.fromkeys(found)
 
     def texts(self, source: Source, asked: Sequence[Span] = (), *, only_prose: bool = False) -> Iterator[str]:
         """Yield the texts in a source: records that contain its names, or results of look-ups whose arguments contain
-        the names.
+        them.
 
         `asked` contains words that refer to a source by something other than its own names. With `only_prose`, yield
         only running text.
@@ -144,8 +143,8 @@ class Naming:
         return frozenset(self._view.words([each for each in found if not is_spoken_of(request[: each.start])]))
 
     def _own(self, step: int, number: int, arguments: Mapping[str, Any]) -> Mapping[str, str] | None:
-        """Return the fields that name the author of a record, and the arguments of the look-up that returned it. None
-        if the record has no such field.
+        """Return the fields that name a record's author, and the arguments of the look-up that returned the record.
+        None if it has no such field.
 
         For a file, the text is included as well, because the owner may not be the author.
         """
@@ -160,8 +159,8 @@ class Naming:
 
 
 def _fetched(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the normalised arguments that identify the entity a tool looks up. Search terms are left out, because a
-    search may return any entity.
+    """Return the normalised arguments that identify the entity to look up. Search terms are left out, because a search
+    may return any entity.
     """
     return given_words({name: each for name, each in arguments.items() if not is_search(name)})
 
@@ -172,8 +171,8 @@ def _are_borne(words: Sequence[str], shown: Sequence[str]) -> bool:
 
 
 def about(view: View, step: int, arguments: Mapping[str, Any], value: str | float) -> str | None:
-    """Return the normalised values that a result states about the entity in its tool's arguments. None if the result
-    does not state anything about that entity.
+    """Return the normalised values that a result states about the entity in its tool's arguments. None if it states
+    nothing about that entity.
     """
     named = fold(str(value))
     records = view.records(step)

@@ -1,6 +1,4 @@
-"""Determines what the user's words allow in one conversation. The allowance is recomputed only when the user has
-said more.
-"""
+"""Determines what the user's words allow in one conversation. The result changes only when the user says more."""
 
 import hashlib
 from bisect import bisect_left
@@ -23,15 +21,15 @@ _NO_MODEL = "no model is set up to read requests"
 
 
 class Granted(Struct, frozen=True, omit_defaults=True):
-    """A model's reading of a request, as stored in the log. It contains ranges into the user's words, rather than the
-    words themselves.
+    """A model's reading of a request, as stored in the log. It refers to ranges of the user's words instead of quoting
+    them.
     """
 
     messages: int
     """The number of user messages on which the reading is based."""
     allowance: Allowance
     text: str = ""
-    """A digest of these messages and, if it was read too, of the text that the user told the agent to follow."""
+    """A digest of these messages. It also covers a text that the user told the agent to follow, if that was read."""
 
 
 class Requests:
@@ -56,8 +54,8 @@ class Requests:
         self._allowances: dict[int, Allowance] = {}
         """Allowances by number of user messages."""
         self._texts: dict[str, Allowance] = {}
-        """Allowances by digest. The digest covers both the instructions that the user told the agent to follow and the
-        user's words before these instructions.
+        """Allowances by digest. The digest covers any instructions that the user told the agent to follow, and the
+        user's words before them.
         """
         self.know(known)
         self._unread: dict[int, Allowance] = {}
