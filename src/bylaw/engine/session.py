@@ -1,8 +1,8 @@
 """One conversation under one pack, processed event by event. Audit and shield share this engine.
 
 `judge(call)` returns the final judgement by guards and rules, based on what was seen before the call. `settle()`
-compares all judged calls with the ground truth, as the strict criterion requires. `findings()` lists the rules that any
-act has broken so far.
+compares all judged calls with the ground truth, as the strict criterion requires. `findings()` lists the rules broken
+so far by any act.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 Mode = Literal["snapshot", "hindsight", "none"]
 OBSERVING = 20
-"""The cost of processing one event, in evaluation steps."""
+"""The cost, in evaluation steps, of processing one event."""
 JUDGING = 300
-"""The cost of judging one call without its guards, in evaluation steps."""
+"""The cost, in evaluation steps, of judging one call without its guards."""
 BESIDE = 60
-"""The additional cost, in evaluation steps, of deciding a call for each other call in the turn."""
+"""The additional cost, in evaluation steps, of deciding a call. It applies once for each other call in the turn."""
 
 
 class Ahead(Struct, frozen=True):
@@ -56,9 +56,9 @@ class Session:
     _step = 0
     _conduct: Conduct | HandedConduct | None = None
     _ahead: Ahead | None = None
-    """The state of the rules assuming that the most recently judged call is made."""
+    """The state of the rules if the most recently judged call is made."""
     _disbelieved: Call | None = None
-    """The most recently judged call, if its result claims a refusal that did not take place."""
+    """The most recently judged call, if its result falsely claims a refusal."""
     requests: Requests | None = None
     """What the user's words allow, if the pack uses requests."""
     acting: "Acting | None" = None
@@ -77,11 +77,11 @@ class Session:
         granted: Iterable[Granted] = (),
         delegation: Delegating | None = None,
     ) -> None:
-        """`answer` settles the predicates that code cannot settle, at every act where a rule depends on one of them,
-        and `known` contains its earlier answers. `read_request` determines what the user's words allow, and `granted`
-        contains its earlier answers. Without `read_request`, requests are undetermined.
+        """`answer` settles the predicates that code cannot settle, at every act where a rule depends on one. `known`
+        contains its earlier answers. `read_request` determines what the user's words allow, and `granted` contains its
+        earlier answers. Without `read_request`, requests are undetermined.
 
-        `delegation` overrides the pack's setting for actions that are requested by a text. A live session asks only the
+        `delegation` overrides the pack's setting for actions that a text requests. A live session asks only the
         questions on which its decision depends, starting with the most decisive one. It asks about consent only if the
         pack lets a model settle consent.
         """
@@ -104,7 +104,7 @@ class Session:
         if pack.book.rules:
             self._conduct = Conduct(pack.ready_rules, self.values.ask, self.values.tell)
         self.faults: list[Fault] = []
-        """Internal errors, each recorded at the call that became inconclusive because of the error."""
+        """Internal errors, each recorded at the call that it made inconclusive."""
         self._said: list[ActFindings] = []
 
     def _begin(self, context: dict[str, Any], known: Iterable[Answered], granted: Iterable[Granted]) -> None:
@@ -123,7 +123,7 @@ class Session:
     def observe(self, event: Event) -> None:
         """Process the next event.
 
-        Events that arrive one by one come from a live agent. Results and user messages are parsed at once, while no
+        Events that arrive one by one come from a live agent. Results and user messages are parsed immediately, while no
         call is waiting for a decision.
         """
         self.observe_all((event,))
@@ -172,7 +172,7 @@ class Session:
         self.observe_all(events[observed:])
 
     def _vouch(self, context: Mapping[str, Any]) -> None:
-        """Apply the context vouched for by the host, starting with the next call."""
+        """Apply the host's context, starting with the next call."""
         self._context.update(context)
         self.ledger.vouch(self._context)
 
@@ -240,7 +240,7 @@ class Session:
         self._step, self._ahead, self._disbelieved = step + len(events), None, None
 
     def resume(self, events: Sequence[Event]) -> None:
-        """Process events that were already judged in another session, without asking questions about them."""
+        """Process events that another session has already judged, without asking questions about them."""
         self.values.waits = True
         try:
             self.observe_all(events)
@@ -261,9 +261,9 @@ class Session:
         return refused
 
     def findings(self, *, ended: bool = False) -> list[RuleFinding]:
-        """The rules broken so far, ordered by act, with each rule at most once per turn.
+        """The rules broken so far, in order of acts, with each rule at most once per turn.
 
-        If the conversation has `ended`, also return the rules that are still waiting for an event.
+        If the conversation has `ended`, include the rules that are still waiting for an event.
         """
         said = self._said
         if ended and self._conduct is not None:
@@ -276,13 +276,11 @@ class Session:
 
     @property
     def open_rules(self) -> frozenset[str]:
-        """The rules that have been undecided at any act so far."""
+        """The rules that have been undecided at some act so far."""
         return frozenset(finding.rule.name for each in self._said for finding in each.open)
 
     def acts(self, events: Sequence[Event]) -> list[tuple[Act, dict[str, bool | None]]]:
-        """Process the rest of a conversation and return its acts, with the values of all predicates that the rules
-        use.
-        """
+        """Process the rest of a conversation. Return its acts with the values of all predicates that the rules use."""
         conduct = self._conduct
         if conduct is None:
             return []
@@ -300,7 +298,7 @@ class Session:
             return self._judge_acts(acted)
         judgement = self._judge(self.ledger.record(call, self._step))
         if call.refused_by_result and judgement.is_permitted:
-            # If every policy permits a call, no shield can have refused it, whatever its result claims.
+            # If every policy permits a call, no shield can have refused it, regardless of what its result claims.
             judgement.made.call = replace(call, refused=False, refused_by_result=False)
             self._disbelieved = call
         self._keep((judgement,))
@@ -413,8 +411,8 @@ class Session:
         self._step, self._ahead, self._disbelieved = step + 1, None, None
 
     def _note_acts(self, ledger: Ledger, acted: "ActedCall", said: list[ActFindings] | None) -> None:
-        """Record a call and its actions in a ledger. If `said` is given, the rules also process them and append
-        their findings to `said`.
+        """Record a call and its actions in a ledger. If `said` is given, the rules also process them and append their
+        findings to it.
         """
         spend(OBSERVING)
         ledger.observe(acted.step, acted.call, acted.plain)
@@ -439,7 +437,7 @@ class Session:
             self.values.witness(step, acted.put)
 
     def put_event(self, step: int, event: Event) -> Event:
-        """Return the event as a card shows it: if a generic-tool call writes through exactly one action, that action
+        """Return the event as a card shows it. If a generic tool's call writes through exactly one action, that action
         replaces the call.
         """
         return event if self.acting is None else self.acting.put.get(step, event)
@@ -447,8 +445,8 @@ class Session:
     def weigh(self, call: Call, *, answers: Evidence | None = None) -> Assessment | None:
         """The rules' combined assessment of a planned call, or None if no rule applies.
 
-        `answers` holds values or probabilities for predicates that the conversation does not determine. The result is
-        computed on demand and is not stored.
+        `answers` contains values or probabilities for predicates that the conversation does not determine. The result
+        is computed on demand and not stored.
         """
         if self._conduct is None:
             return None
@@ -471,7 +469,7 @@ class Session:
     def beside(self, judgement: Judgement, others: Sequence[Call]) -> tuple[RuleFinding, ...]:
         """Return the turn-shape rules that the most recently judged call breaks if `others` are part of the same turn.
 
-        This method is only for live decisions. Recorded calls are judged using the turn up to the call.
+        Use this only for live decisions. Recorded calls are judged using the turn up to the call.
         """
         if self._conduct is None or not others:
             return ()
@@ -499,7 +497,7 @@ class Session:
         if self._conduct is None:
             return (), ()
         self.values.record, self.values.evidence = made, evidence
-        # Judge a call that was refused later as if it had not been refused. Whether it ran is a separate question.
+        # If a call was refused later, judge it as if it had not been. Whether it ran is a separate question.
         call = replace(made.call, refused=False) if made.call.refused else made.call
         conduct = self._conduct.fork()
         said: list[ActFindings] = []
@@ -515,7 +513,7 @@ class Session:
         broken: tuple[RuleFinding, ...],
         open: tuple[RuleFinding, ...],
     ) -> tuple[tuple[RuleFinding, ...], tuple[RuleFinding, ...]]:
-        """Ask about the predicate that would change the result most, then about the next, until the rules are
+        """Ask about the predicate that would change the result most, then about the next one, until the rules are
         decided.
         """
         conduct, predicates = self._conduct, self.pack.book.predicates
@@ -552,17 +550,17 @@ class Session:
 
     @property
     def judged_world(self) -> World | None:
-        """The world as last read for settling. Writes after the most recently judged call have not been applied yet."""
+        """The world as last read for settling. It does not include writes after the most recently judged call."""
         return self._settling.world
 
     def settle(self) -> list[CallVerdict]:
-        """Return the verdicts on all calls judged so far, in order. Each write is applied to the world in the
-        process.
-        """
+        """Return the verdicts on all calls judged so far, in order. This applies each write to the world."""
         return self._settling.settle(self._judged, self._part, self._fault)
 
     def _fault(self, error: Exception, made: CallRecord) -> Fault:
-        """Record an internal error. The affected call becomes inconclusive, and the conversation continues."""
+        """Record an internal error and return it. The affected call becomes inconclusive, and the conversation
+        continues.
+        """
         self.faults.append(fault_of(error, made.step))
         return self.faults[-1]
 

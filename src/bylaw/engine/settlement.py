@@ -1,4 +1,4 @@
-"""Settles judged calls against the ground truth: applies both criteria and determines what the agent had not seen."""
+"""Settles judged calls against the ground truth: applies both criteria and finds out what the agent had not seen."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,11 +28,11 @@ from bylaw.trace.event import Approved
 
 WhyMissing = Literal["never_seen", "stale", "pending", "claimed"]
 Standing = Literal["seen", "missing"] | Unread
-"""Whether, at a call, a fact had been seen, was missing, or had been looked up with a result that could not be read."""
+"""Whether a fact had been seen at a call, was missing, or had been looked up with an unreadable result."""
 
 
 class MissingFact(Struct, frozen=True):
-    """A system fact that was needed for the call but that the agent had not seen."""
+    """A system fact that the call needed but the agent had not seen."""
 
     fact: Fact
     lookup: tuple[str, dict[str, Any]] | None
@@ -42,9 +42,9 @@ class MissingFact(Struct, frozen=True):
     decisive: bool = False
     """Whether the fact is also missing under the determined criterion."""
     claim: str = ""
-    """Quote from a message in which the user claims a value for the fact."""
+    """Quote from a user message that claims a value for the fact."""
     stale_by: int | None = None
-    """Step of the write that changed the fact after the agent had seen it. None if the fact only expired."""
+    """Step of the write that changed the fact after the agent saw it. None if the fact only expired."""
 
 
 class KnownFact(Struct, frozen=True):
@@ -63,9 +63,7 @@ class NeededFacts:
         self._seen = judgement.seen
         self._truth = truth
         self._so: dict[Fact, bool | None] = {}
-        """Whether the agent saw a fact's true value. None if the true value or the value that the agent saw is
-        unknown.
-        """
+        """Whether the agent saw a fact's true value. None if either value is unknown."""
         self._no_better: bool | None = None
         self._standing: dict[Fact, Standing] = {}
         self._lost: dict[tuple[Fact, bool, bool], MissingFact] = {}
@@ -80,9 +78,7 @@ class NeededFacts:
         return True
 
     def is_no_better_known(self) -> bool:
-        """Whether the ground truth adds nothing: it does not contradict any value that the guards read and the agent
-        saw.
-        """
+        """Whether the ground truth adds nothing: it contradicts no value that the guards read and the agent saw."""
         if self._no_better is None:
             known, asked = self._so, self._seen.asked()
             self._no_better = asked is not None
@@ -105,7 +101,7 @@ class NeededFacts:
         return so
 
     def standing(self, fact: Fact) -> Standing:
-        """Return whether the agent had seen a fact or, if not, whether it had looked the fact up."""
+        """Return whether the agent had seen a fact and, if not, whether it had looked the fact up."""
         found = self._standing.get(fact)
         if found is None:
             found = "missing"
@@ -118,9 +114,7 @@ class NeededFacts:
         return found
 
     def asked(self, fact: Fact) -> str:
-        """Return the name of the tool that was called to look up a fact. Empty if the fact has no look-up of
-        its own.
-        """
+        """Return the name of the tool that was called to look up a fact. Empty if the fact has no look-up."""
         answered = self._ledger.answers.by_tool()
         ways = self._ledger.schema.ways[fact.entity, fact.field]
         return next((way.tool for way in ways if way.tool in answered), "")
@@ -136,11 +130,11 @@ class NeededFacts:
             return True
 
     def lacks(self, facts: Iterable[Fact]) -> bool:
-        """Whether the agent failed to look up any of these facts."""
+        """Whether the agent omitted to look up any of these facts."""
         return any(self.standing(fact) in ("seen", "missing") for fact in facts)
 
     def known(self, facts: Iterable[Fact]) -> tuple[KnownFact, ...]:
-        """Return the facts that a result showed, each with the step of that result."""
+        """Return the facts that a result showed, each with the result's step."""
         found: list[KnownFact] = []
         for fact in facts:
             if fact.key is not None and self.standing(fact) == "seen":
@@ -180,8 +174,8 @@ class NeededFacts:
         return MissingFact(fact, lookup, "never_seen" if step is None else "claimed", step, decisive, words)
 
     def _look_up(self, entity: Entity, key: Key, field: str, *, again: bool) -> tuple[str, dict[str, Any]] | None:
-        """Return the look-up to make. This is the entity's own look-up, unless it has already failed to show the
-        field and another look-up may show it.
+        """Return the look-up to make. This is the entity's own look-up unless it already failed to show the field and
+        another look-up may show it.
         """
         named = dict(zip(entity.key, key, strict=False))
         first: tuple[str, dict[str, Any]] | None = None
@@ -207,7 +201,7 @@ class NeededFacts:
 
 
 def is_equal(one: Any, other: Any) -> bool:
-    """Whether guards cannot distinguish two values. `1`, `1.0` and `True` are different values at any depth."""
+    """Whether guards cannot tell two values apart. `1`, `1.0` and `True` are different values at any depth."""
     kind = one.__class__
     if kind is not other.__class__:
         return False
@@ -236,9 +230,9 @@ class PolicyVerdict(Struct, frozen=True):
     depends_on_user: bool = False
     reason: Reason = Reason()
     could_deny: bool = False
-    """Whether a fact denied the call or could have done so. False if the verdict was determined by the call alone."""
+    """Whether a fact denied the call or could have done so. False if the call alone determined the verdict."""
     is_plain: bool = False
-    """Whether the facts that were seen permit the call and there is nothing else to report."""
+    """Whether the facts that were seen permit the call and nothing else needs to be reported."""
 
     @property
     def because(self) -> str:
@@ -252,12 +246,12 @@ class CallVerdict(Struct, frozen=True):
     made: CallRecord
     strict: Verdict
     determined: Verdict
-    """The guards' verdict under the determined criterion, computed in the same way as `strict` and `policies`."""
+    """The guards' verdict under the determined criterion, computed like `strict` and `policies`."""
     policies: tuple[PolicyVerdict, ...]
     fault: str = ""
     rules: tuple[RuleFinding, ...] = ()
     open_rules: tuple[RuleFinding, ...] = ()
-    """The rules that the call may have broken, depending on values that are unknown."""
+    """The rules that the call may have broken, depending on unknown values."""
     origins: tuple[ArgumentOrigin, ...] = ()
     """The origins of the arguments. Set if the pack uses origins and a policy or rule objects to the call."""
 
@@ -266,7 +260,7 @@ class Settling:
     """Settles the calls in one conversation against a world to which their writes are applied."""
 
     world: World | None = None
-    """The world as last read. Writes after the most recently judged call have not been applied yet."""
+    """The world as last read. It does not include writes after the most recently judged call."""
 
     def __init__(self, pack: Pack, world: World | None, *, by_hindsight: bool) -> None:
         self._pack = pack
@@ -292,7 +286,7 @@ class Settling:
         world = self.world = self._start.fork() if self._start is not None else None
         self._unmoved.clear()
         verdicts: list[CallVerdict] = []
-        # A call of a generic tool may perform several actions.
+        # A generic tool's call may perform several actions.
         judged, writes = defaultdict[int, list[Judgement]](list), defaultdict[int, list[CallRecord]](list)
         for judgement in judgements:
             judged[judgement.made.step].append(judgement)
@@ -353,9 +347,7 @@ def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSou
 
 
 def _answered(said: PolicyVerdict, approved: Approved) -> PolicyVerdict:
-    """Return a policy's verdict after a person has settled what the policy left undecided. A denial remains a
-    denial.
-    """
+    """Return a policy's verdict after a person has settled what it left undecided. A denial remains a denial."""
     if said.policy.id not in approved.policies or "deny" in (said.evidence, said.world):
         return said
     strict, determined = (_or_compliant(each) for each in (said.strict, said.determined))
@@ -375,7 +367,7 @@ class _Completed(Struct, frozen=True):
     because: str
     missing: tuple[Fact, ...]
     unread: tuple[Fact, ...]
-    """Facts that the agent looked up but whose results could not be read."""
+    """Facts that the agent looked up but whose results were unreadable."""
     reads: tuple[Fact, ...]
     asked: tuple[Fact, ...]
 
@@ -444,7 +436,7 @@ class _CallCase:
         )
 
     def _or_unread(self, reason: Reason, strict: CriterionVerdict, completed: Sequence[_Completed]) -> Reason:
-        """Return the reason or, if it has no words, the facts that were looked up but could not be read."""
+        """Return the reason. If it has no words, return the facts that were looked up but could not be read."""
         if strict.verdict != "inconclusive" or reason.words:
             return reason
         lost = {fact: self._needed.standing(fact) for fact in _unique([c.unread for c in completed])}
@@ -470,8 +462,8 @@ class _CallCase:
             half: Half = completion.outcome if is_same else "undetermined"
             return [self._completed(completion, half, because, reads, completion.asked)]
         return [
-            # If the evaluation on the world reaches an unknown fact, the strict criterion uses the path for the facts
-            # that were seen.
+            # If the guard reaches an unknown fact in the world, the strict criterion uses its path on the facts that
+            # were seen.
             self._completed(
                 completion,
                 world.outcome,
@@ -495,8 +487,8 @@ class _CallCase:
         return _Completed(evidence, world, because, tuple(missing), tuple(unread), reads, asked)
 
     def _holds(self, completion: Completion) -> bool:
-        """Whether the guard would take the same path when evaluated on the world, so that it need not run again.
-        This is the case if the world does not contradict any of the values read.
+        """Whether the guard would take the same path when evaluated on the world. It then need not run again. This is
+        the case if the world contradicts none of the values read.
         """
         needed = self._needed
         return (completion.plain and needed.are_so(completion.reads)) or needed.is_no_better_known()

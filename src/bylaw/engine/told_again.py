@@ -2,9 +2,9 @@
 response was lost, a host may resend the same request.
 
 Each event is counted once: a repeated approval is not a second approval, and a repeated look-up is not a fresh look-up.
-Histories may come back changed, with truncated or cleared results, new ids, redacted words, and with or without the
-refused calls. The messages therefore determine how much of a history is known, and the calls and results between known
-messages are treated as repetitions.
+Histories may come back changed, with truncated or cleared results, new ids or redacted words, and with or without the
+refused calls. The messages therefore determine how much of a history is known. Calls and results between known messages
+are repetitions.
 """
 
 from bisect import bisect_right
@@ -18,28 +18,28 @@ from bylaw.trace.readers.openai import follow_messages
 from bylaw.trace.transcript import Transcript
 
 Word = tuple[str, str]
-"""The speaker, together with either the words without white space or the identity of a message."""
+"""The speaker, and either the words without white space or the identity of a message."""
 
 
 class KnownMessages(NamedTuple):
     """The known part of a list of messages."""
 
     messages: int
-    """Number of leading messages that are known completely."""
+    """The number of leading messages that are completely known."""
     has_words: bool = False
-    """Whether the words of the next message are known too, so that only the calls in it are new."""
+    """Whether the words of the next message are also known. Only its calls are then new."""
     is_sure: bool = True
-    """Whether each message is certain to be known or certain to be new. Otherwise, everything that depends on words
-    is undecided.
+    """Whether each message is certainly known or certainly new. Otherwise, everything that depends on words is
+    undecided.
     """
     is_history: bool = False
     """Whether the host repeated words that were already known."""
     may_be_old: bool = False
-    """Whether new content may be old, because a call after the last known words is out of place."""
+    """Whether new content may be old. This is the case if a call after the last known words is out of place."""
 
 
 class ToldBefore:
-    """Finds the part of a new message list that a conversation already contains."""
+    """Finds out which part of a new message list a conversation already contains."""
 
     def __init__(self, known: Sequence[Event]) -> None:
         self._known = known
@@ -48,7 +48,7 @@ class ToldBefore:
         self._retells = False
         """Whether the host resends its history, rather than sending only new messages."""
         self._is_handed_over = False
-        """Whether another principal has taken over and none of that principal's words are known yet."""
+        """Whether another principal has taken over but none of their words are known yet."""
         self._looked = self._after = 0
         """The number of events examined, and the position after the last words."""
 
@@ -65,21 +65,21 @@ class ToldBefore:
             old = max((place for place, word in enumerate(words, 1) if word in self._said), default=0)
             count, is_sure, is_end = max(count, old), is_sure and not old, False
         if count == len(words) and count and not is_end:
-            # These may be old words that arrive late, or new words that look the same. Keep them, because they may
-            # contain a denial.
+            # These may be old words that arrive late, or identical new words. Keep them, because they may contain a
+            # denial.
             self._words = words
             return KnownMessages(len(messages), is_sure=False, is_history=True)
         if not is_sure:
-            # This way, the same history is recognised if the host sends this version again.
+            # The same history is then recognised if the host sends this version again.
             self._words = words[:count]
         start = said[count - 1][0] + 1 if count else 0
         reached, has_moved = self._passed(told, start, is_history=count > 0)
-        # A host that repeats everything, or that continues after known words, reports a history. Any other host reports
-        # only new messages.
+        # A host that repeats everything, or continues after known words, reports a history. Any other host reports only
+        # new messages.
         self._retells = self._retells or 0 < reached < len(told) or 2 <= count == len(self._words)
         last = max(self._last_answered(told, reached), self._last_waiting(told, reached))
         if last >= 0:
-            # The text before an old result or the pending call is a summary or has been altered.
+            # The text before an old result or the pending call is a summary or was altered.
             self._retells = True
             return KnownMessages(bisect_right(ends, last + 1), is_sure=False, is_history=True, may_be_old=True)
         passed = bisect_right(ends, reached)
@@ -89,9 +89,7 @@ class ToldBefore:
         )
 
     def _last_answered(self, told: Sequence[Event], start: int) -> int:
-        """Return the position of the last result at or after `start` whose call id and content are both known, or
-        -1.
-        """
+        """Return the position of the last result at or after `start` whose call id and content are known, or -1."""
         asked = {
             place: call
             for place in range(start, len(told))
@@ -112,8 +110,8 @@ class ToldBefore:
         return max(found, default=-1)
 
     def _last_waiting(self, told: Sequence[Event], start: int) -> int:
-        """Return the position of the last waiting call at or after `start` that follows words and is recognised by
-        its id, or -1.
+        """Return the position of the last waiting call at or after `start` that follows words and whose id is known, or
+        -1.
         """
         words = (place for place in range(start, len(told)) if _is_word(told[place]))
         if (first := next(words, -1)) < 0:
@@ -134,8 +132,8 @@ class ToldBefore:
         return last if any(not isinstance(each, Result) and each.by == "user" for each in told[first:last]) else -1
 
     def _passed(self, told: Sequence[Event], start: int, *, is_history: bool) -> tuple[int, bool]:
-        """Return the position of the first call or result since the last words that is not known, and whether a
-        known call that ran is missing before it.
+        """Return the position of the first unknown call or result since the last words. Also return whether a known
+        call that ran is missing before it.
         """
         since = range(self._after, len(self._known))
         made = {step: call for step in since if isinstance(call := self._known[step], Call)}
@@ -157,7 +155,7 @@ class ToldBefore:
         return len(told), False
 
     def _look(self) -> None:
-        # A call may have been withdrawn since the last look.
+        # A call may have been withdrawn since the last check.
         for step in range(min(self._looked, len(self._known)), len(self._known)):
             event = self._known[step]
             self._is_handed_over |= isinstance(event, Message) and event.handover is not None
@@ -170,13 +168,13 @@ class ToldBefore:
 
 
 def _has_made(calls: Mapping[int, Call]) -> bool:
-    """Whether at least one of these calls ran. (A history may omit refused calls.)"""
+    """Whether at least one of these calls ran. (A history may leave out refused calls.)"""
     return any(call.by == "agent" and not call.refused for call in calls.values())
 
 
 def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool, bool]:
-    """Return how many leading words are known, whether they are unchanged, and whether the last known words are
-    among them.
+    """Return the number of leading words that are known, whether they are unchanged, and whether they include the last
+    known words.
     """
     if not words or not known:
         return 0, True, False
@@ -184,7 +182,7 @@ def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool
         return length, True, True
     if (end := _end(known, words)) >= 0:
         if end == 0 and len(words) > 1 and words[0] == known[0] and _in_order(known, words)[0] == len(words):
-            # The list either continues after the last words, or starts like the conversation but omits some words.
+            # The list either continues after the last words, or starts like the conversation but leaves out some words.
             return len(words), False, False
         return end + 1, end == 0, True
     if words[0] == known[0] and len(words) > 1:
@@ -197,8 +195,8 @@ def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool
 
 
 def _in_order(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, int]:
-    """Return the number of words up to the last one that is known, and the position of that one among the known
-    words. Known words must appear in the same order in both lists.
+    """Return the number of words up to the last known one, and its position among the known words. Known words must
+    appear in the same order in both lists.
     """
     places: dict[Word, list[int]] = {}
     for at, word in enumerate(known, 1):
@@ -228,8 +226,8 @@ def _overlap(known: Sequence[Word], words: Sequence[Word]) -> int:
 
 
 def _end(known: Sequence[Word], words: Sequence[Word]) -> int:
-    """Return the position of the last known words, or -1. Short answers such as "yes" may occur more than once, so
-    the words must come first, or directly follow a summary or the words that are known to precede them.
+    """Return the position of the last known words, or -1. Short answers such as "yes" may occur more than once. The
+    words must therefore come first, or directly follow a summary or the words that are known to precede them.
     """
     last, before = known[-1], list(known[-2:-1])
     for place in reversed(range(len(words))):
@@ -271,8 +269,8 @@ def _shown(event: Event) -> str:
 
 
 def _is_same(one: Call, other: Call, is_history: bool) -> bool:
-    """Whether two calls are the same. Calls are compared by id, except in a history, where ids may change and calls
-    are compared by position. A call decided without an id may be reported with one.
+    """Whether two calls are the same. Calls are compared by id. In a history, ids may change, so calls are compared by
+    position. A call that was decided without an id may be reported with one.
     """
     is_named = is_history or (one.id and other.id in ("", one.id))
     return bool(is_named) and (one.tool, one.arguments) == (other.tool, other.arguments)

@@ -1,5 +1,5 @@
-"""Removes untrusted claims from reported messages: statements that only a host may make, and results that are not
-sufficient proof.
+"""Removes untrusted claims from reported messages: statements that only a host may make, and results that prove too
+little.
 """
 
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from bylaw.trace.transcript import Transcript
 
 
 def disown(events: list[Event], start: int) -> None:
-    """Remove claims that only a host or a shield can make: the signed-in user, cards and their answers, and refusals
+    """Remove claims that only a host or a shield can make: who is signed in, cards and their answers, and refusals
     before a call ran.
     """
     for step in range(start, len(events)):
@@ -42,8 +42,8 @@ def disown_during(events: list[Event], start: int, running: Collection[int]) -> 
 
 
 def withhold_refusals(events: list[Event], start: int) -> None:
-    """Replace a shield refusal that is reported as the result of an allowed call. The call may have run, so its real
-    result is unknown.
+    """Replace a shield refusal that is reported as an allowed call's result. The call may have run, so its real result
+    is unknown.
     """
     for step in range(start, len(events)):
         event = events[step]
@@ -53,8 +53,8 @@ def withhold_refusals(events: list[Event], start: int) -> None:
 
 
 def withhold_old(events: list[Event], start: int, tools: Collection[str] | None = None) -> None:
-    """Mark each look-up in a changed history that has the same result as an earlier look-up, because it may be that
-    look-up itself. With `tools`, mark only look-ups made with those tools.
+    """Mark look-ups in a changed history whose results equal those of earlier look-ups. They may be the same look-ups.
+    With `tools`, mark only look-ups with those tools.
     """
     if tools is not None and not tools:
         return
@@ -69,8 +69,8 @@ def withhold_old(events: list[Event], start: int, tools: Collection[str] | None 
 
 
 def _look_up(events: list[Event], step: int) -> tuple[str, str] | None:
-    """Return the tool and content of a result, or None for other events. The arguments are left out because they may
-    differ in a repetition.
+    """Return the tool and content of a result, or None for other events. Arguments may differ in a repetition, so they
+    are left out.
     """
     event = events[step]
     call = events[event.call] if isinstance(event, Result) and event.call is not None else None
@@ -81,7 +81,7 @@ def _look_up(events: list[Event], step: int) -> tuple[str, str] | None:
 
 def doubt(script: Transcript, start: int, schema: Schema) -> None:
     """Mark errors from writes as inconclusive, starting at a step. A tool may have failed after writing, unless the
-    pack or the host states that nothing was changed.
+    pack or the host states that nothing changed.
     """
     if script.returned.isdisjoint(schema.writing):
         return

@@ -1,4 +1,4 @@
-"""Combines what was seen with the ground truth into a verdict, using a table. All functions are pure."""
+"""Uses a table to combine what was seen with the ground truth into a verdict. All functions are pure."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -10,8 +10,8 @@ from bylaw.facts.entity import Fact
 from bylaw.facts.value import key_of
 
 Half = Literal["permit", "deny", "undetermined", "failed"]
-"""On the evidence side, this is the guard's result on the facts seen. On the world side, `undetermined` means that
-the result is unknown.
+"""For evidence, this is the guard's result on the facts seen. For the world, `undetermined` means that the result is
+unknown.
 """
 
 Verdict = Literal["compliant", "violation", "near_miss", "uninformed", "inconclusive"]
@@ -32,8 +32,8 @@ _TABLE: dict[tuple[Half, Half], Verdict] = {
 
 
 class Cell(Struct, frozen=True):
-    """One combination of values for the facts that only the user knows: the guard's results on the evidence and on
-    the world, and whether a system fact is missing.
+    """One combination of values for the facts that only the user knows. It contains the guard's results on the evidence
+    and on the world, and whether a system fact is missing.
     """
 
     evidence: Half
@@ -53,8 +53,8 @@ class CriterionVerdict(Struct, frozen=True):
 def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionVerdict:
     """Return the verdict over all combinations of values for the facts that only the user knows.
 
-    Some facts, such as the time or the signed-in user, are known only to the host. If the verdict depends on such a
-    fact, the call is not treated as lucky.
+    Only the host knows some facts, such as the time or the signed-in user. If the verdict depends on such a fact, the
+    call is not treated as lucky.
     """
     if len(cells) == 1:
         return _rule_of_one(cells[0].evidence, cells[0].world, cells[0].missing)
@@ -63,7 +63,7 @@ def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionV
 
 @cache
 def _rule_of_one(evidence: Half, world: Half, missing: bool) -> CriterionVerdict:
-    """Nearly every call has a single combination with few possible results, so the results are cached."""
+    """Results are cached because nearly every call has a single combination with few possible results."""
     return _rule([Cell(evidence, world, missing)])
 
 
@@ -97,7 +97,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 def _verdict(cell: Cell) -> Verdict:
     if cell.evidence == "undetermined" and not cell.missing and cell.world != "deny":
-        # No look-up would have helped. The outcome depends on a limit or on a fact that only the user knows.
+        # No look-up would have helped. The outcome depends on a limit, or on a fact that only the user knows.
         return "inconclusive"
     return _TABLE.get((cell.evidence, cell.world), "inconclusive")
 
@@ -118,13 +118,13 @@ class Reason(Struct, frozen=True):
     not_captured: tuple[Fact, ...] = ()
     """Facts that were looked up but whose results were not recorded."""
     not_readable: tuple[Fact, ...] = ()
-    """Facts that were looked up but whose results could not be read."""
+    """Facts that were looked up but whose results were unreadable."""
     not_shown: tuple[tuple[Fact, str], ...] = ()
-    """Facts missing from the look-up's result, each with the tool that was called."""
+    """Facts that are missing from the look-up's result, each with the tool that was called."""
     not_told: tuple[Fact, ...] = ()
     """Facts that a look-up returned as `null`."""
     contradicted: tuple[Fact, ...] = ()
-    """Facts for which look-up results contradict each other."""
+    """Facts about which look-up results contradict each other."""
     spelt_otherwise: tuple[Fact, ...] = ()
     """Facts about entities that were looked up under another spelling, which may refer to a different entity."""
 

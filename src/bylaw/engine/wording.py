@@ -1,7 +1,7 @@
 """Turns findings into text. All other modules work with the records behind the findings.
 
-The input consists of records from `calls.jsonl` and `findings.jsonl`. The terminal, report, SARIF and JUnit outputs
-read an audit's folder, so they show the same text as a live session. The text is never parsed.
+The input is records from `calls.jsonl` and `findings.jsonl`. The terminal, report, SARIF and JUnit outputs read an
+audit's folder, so they show the same text as a live session. The text is never parsed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ def fact_words(fact: Mapping[str, Any]) -> str:
 
 
 def policy_words(policy: Mapping[str, Any]) -> str:
-    """Explain a policy's verdict, given its record: the reason, the missing facts and the questions."""
+    """Explain a policy's verdict from its record: the reason, the missing facts and the questions."""
     reason = _record(policy.get("reason"))
     words = str(reason.get("words", ""))
     match reason.get("kind"):
@@ -56,7 +56,7 @@ def _not_shown(fact: Mapping[str, Any]) -> str:
 
 
 def policy_words_for_reader(policy: Mapping[str, Any]) -> str:
-    """Like `policy_words`, but the user is not mentioned if only the host can supply the missing facts."""
+    """Like `policy_words`, but does not mention the user if only the host can supply the missing facts."""
     facts = [str(_record(ask).get("fact")) for ask in cast("Sequence[Any]", policy.get("asks") or ())]
     reason = _record(policy.get("reason"))
     if reason.get("kind") == "user" and facts and all(map(is_hosts, facts)):
@@ -65,9 +65,7 @@ def policy_words_for_reader(policy: Mapping[str, Any]) -> str:
 
 
 def rule_words(finding: Mapping[str, Any]) -> str:
-    """Explain why a rule is broken or undecided, given its record, by listing the values of its predicates at the
-    act.
-    """
+    """Explain why a rule is broken or undecided, based on its record. Lists the values of its predicates at the act."""
     if limit := finding.get("limit"):
         return f"limit exceeded: {limit}"
     if finding["standing"] == "waiting":
@@ -78,7 +76,7 @@ def rule_words(finding: Mapping[str, Any]) -> str:
 
 
 def _holding(values: Mapping[str, bool | None]) -> str:
-    """List which predicates are true, false or unknown. For example: `change` holds; `spoke` and `agreed` do not
+    """List the predicates that are true, false or unknown. For example: `change` holds; `spoke` and `agreed` do not
     hold; it is unknown whether `rude` holds.
     """
     said: list[str] = []
@@ -96,8 +94,8 @@ _HOLDING = (
 
 
 def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
-    """Like `rule_words`, but uses the pack's descriptions of predicates, if any. The keys of `meanings` are
-    predicate names as spelt in the finding.
+    """Like `rule_words`, but with the pack's descriptions of predicates, if any. The keys of `meanings` are predicate
+    names as spelt in the finding.
     """
     predicates = [_record(each) for each in cast("Sequence[Any]", finding.get("predicates") or ())]
     if not predicates or not any(meanings.values()) or any({"name", "value"} - each.keys() for each in predicates):
@@ -116,12 +114,12 @@ def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str
 
 
 def rule_words_in_a_row(finding: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
-    """Like `rule_words_for_reader`, but shorter, for use in table rows. For consent, only the reason is included."""
+    """Like `rule_words_for_reader`, but shorter, for table rows. For consent, it gives only the reason."""
     return _whys(finding).removeprefix(": ") or rule_words_for_reader(finding, meanings)
 
 
 def consent_words(why: Mapping[str, Any]) -> str:
-    """Explain a predicate's value, given its record: what was not looked up, why a guard denies, or why the user is
+    """Explain a predicate's value, based on its record: what was not looked up, why a guard denies, or why the user is
     considered to have agreed or not. Empty for a plain yes.
     """
     answered = why.get("answered_at")
@@ -175,9 +173,7 @@ def consent_words(why: Mapping[str, Any]) -> str:
 
 
 def person_words(said: str, by: str, reason: str) -> str:
-    """Describe a person's answer about an undecided call. In a redacted audit, the text omits the name and the
-    reason.
-    """
+    """Describe a person's answer about an undecided call. In a redacted audit, the name and the reason are left out."""
     who = f"a reviewer ({by})" if by else "a reviewer"
     return f"{who} says that {said}{f': {reason}' if reason else ''}"
 
@@ -202,13 +198,11 @@ _TO_AGENT = {
     "unseen": "a fact that the user must see with this call is unknown",
     "beside_card": "the question came with other words, so the answer does not count; show the card alone",
 }
-"""What to tell the agent for each consent finding: the finding in words, followed by the next step if no card states
-one.
-"""
+"""What to tell the agent about each consent finding: the finding in words and, if no card states it, the next step."""
 
 
 def consent_words_for_agent(why: Mapping[str, Any]) -> str:
-    """Explain a consent finding to the agent, so that it can ask the user again."""
+    """Explain a consent finding to the agent. It can then ask the user again."""
     return _TO_AGENT.get(str(why.get("reason")), "")
 
 
@@ -243,7 +237,7 @@ def _record(value: Any) -> Mapping[str, Any]:
 
 
 def origin_words(origin: Mapping[str, Any]) -> str:
-    """Describe an argument and its origin, as printed by an audit."""
+    """Describe an argument and its origin as an audit prints them."""
     return f"`{origin['argument']}`: {source_words(origin)}"
 
 

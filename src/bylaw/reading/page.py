@@ -1,7 +1,7 @@
 """Reads a page from Playwright's accessibility snapshot, either bare or in the Markdown of Playwright's MCP server.
 
-The grammar is exactly Playwright's: one element per line, with its name as a JSON string and its states in brackets. A
-name or a text can therefore never look like another element. Any other text is `Unreadable`, with its line.
+The grammar is exactly Playwright's: each line describes one element, with its name as a JSON string and its states in
+brackets. A name or a text can therefore never look like another element. Any other text is `Unreadable`, with its line.
 """
 
 import json
@@ -45,24 +45,22 @@ class Element(Struct, frozen=True, gc=False):
     at: int
     """The index in `Page.elements`, in document order."""
     line: int
-    """The line in the text, counted from 1."""
+    """The line number in the text, starting at 1."""
     parent: int
     """The index of the parent, or -1 at the top."""
     depth: int
     role: str
     name: str = ""
-    """The accessible name. Playwright omits names of more than 900 characters, and names that the content repeats."""
+    """The accessible name. Playwright leaves out names over 900 characters and names that the content repeats."""
     ref: str = ""
     """The element's reference for tools. Empty if tools cannot use the element."""
     states: tuple[tuple[str, str], ...] = ()
-    """States such as `checked`, `disabled`, `level` and `cursor`, with their values. A bare state has an empty
-    value.
-    """
+    """States and their values, such as `checked`, `disabled`, `level` and `cursor`. A bare state has an empty value."""
     text: str = ""
-    """The element's text. For a text box, this is the user's input."""
+    """The element's text. For a text box, this is what the user entered."""
 
     def state(self, name: str) -> str | None:
-        """Return the value of a state: empty if the state has no value, None if the element is not in the state."""
+        """Return the value of a state. Empty if the state has no value, None if the element does not have the state."""
         return next((value for each, value in self.states if each == name), None)
 
     @property
@@ -76,7 +74,7 @@ class Page(Struct, frozen=True, dict=True):
     url: str = ""
     title: str = ""
     is_complete: bool = True
-    """False for a truncated snapshot, and for one that contains only changes."""
+    """False if the snapshot is truncated or contains only changes."""
     properties: dict[int, dict[str, str]] = {}
     """The `url` or `placeholder` of an element, by index."""
 
@@ -97,7 +95,7 @@ class Page(Struct, frozen=True, dict=True):
 
     @cached_property
     def focused(self) -> Element | None:
-        """The element that receives keys, or None if unknown. If nothing has the focus, it is the whole page."""
+        """The element that receives keys, or None if unknown. Without a focused element, it is the whole page."""
         active = [element for element in self.elements if element.state("active") is not None]
         if not active:
             return None
@@ -123,7 +121,7 @@ class Page(Struct, frozen=True, dict=True):
             at = self._ends[at]
 
     def text_of(self, element: Element) -> str:
-        """Return the visible text, with its pieces joined by a space. If there is no text, return the name."""
+        """Return the visible text, with its pieces joined by spaces. If there is no text, return the name."""
         if element.text:
             return element.text
         inside = self.descendants(element)
@@ -135,17 +133,17 @@ class Page(Struct, frozen=True, dict=True):
         )
 
     def find(self, role: str, name: str | None = None) -> Iterator[Element]:
-        """Yield the elements with a role and, if `name` is given, with exactly this name."""
+        """Yield the elements with a role. If `name` is given, their name must be exactly this."""
         for element in self.elements:
             if element.role == role and (name is None or element.name == name):
                 yield element
 
     def is_in_frame(self, element: Element) -> bool:
-        """Whether the element is in a frame, and so belongs to another document."""
+        """Whether the element is in a frame and therefore belongs to another document."""
         return any(above.role == "iframe" for above in self.ancestors(element))
 
     def label(self, element: Element) -> str:
-        """Return the element's name, or its text if Playwright omitted the name because it would repeat the text."""
+        """Return the element's name. If Playwright left out the name because the text repeats it, return the text."""
         return element.name or self.text_of(element)
 
     def rows(self, table: Element) -> Iterator[Element]:
@@ -161,7 +159,7 @@ class Page(Struct, frozen=True, dict=True):
         return tuple(child for child in self.children(row) if child.role in _CELLS)
 
     def columns(self, table: Element) -> tuple[str, ...]:
-        """Return the column headers from a table's first row. Empty if that row also contains other cells."""
+        """Return the column headers in a table's first row. Empty if that row contains any other cells."""
         first = next(self.rows(table), None)
         cells = self.cells(first) if first is not None else ()
         return tuple(self.text_of(cell) for cell in cells) if all(c.role == "columnheader" for c in cells) else ()
@@ -182,8 +180,8 @@ _CELLS = frozenset({"cell", "gridcell", "columnheader", "rowheader"})
 def read_page(text: str) -> Page:
     """Return the page in a snapshot. Raises `Unreadable` unless the text is exactly one Playwright snapshot.
 
-    A truncated snapshot gives an incomplete page. Use this only for results of snapshot tools, because other results
-    may contain any text from the page.
+    A truncated snapshot gives an incomplete page. Use this only for results of snapshot tools. Other results may
+    contain any text from the page.
     """
     if len(text) > MAX_CHARACTERS:
         raise Unreadable(f"the snapshot has more than {MAX_CHARACTERS:,} characters")
@@ -194,7 +192,7 @@ def read_page(text: str) -> Page:
 
 
 def _read_markdown(text: str) -> Page:
-    """Read the first snapshot under its heading. Later text may come from the page, such as script logs."""
+    """Read the first snapshot under its heading. Any later text may come from the page, such as script logs."""
     lines = text.split("\n")
     start = next((at for at, line in enumerate(lines) if line == "```yaml"), 0) + 1
     before, is_code = lines[: start - 1], False
@@ -219,7 +217,7 @@ def _only(lines: list[str], label: str) -> str:
 
 
 class _Snapshot:
-    """The lines of a snapshot. `first` is the number of the first line."""
+    """The lines of a snapshot. `first` is the first line's number."""
 
     def __init__(self, lines: list[str], first: int) -> None:
         self.lines = lines

@@ -15,12 +15,12 @@ MAX_CHARACTERS = 4096
 
 
 class Place(Struct, frozen=True):
-    """Where a path leads."""
+    """The location to which a path leads."""
 
     path: str
-    """The whole path with `/`, without `.` and `..`."""
+    """The whole path with `/` as the separator, and without `.` and `..`."""
     inside: str | None
-    """The path below the root, or `.` for the root itself. None if it is or may be outside."""
+    """The path below the root, or `.` for the root itself. None if the path is or may be outside the root."""
 
     @property
     def is_inside(self) -> bool:
@@ -38,7 +38,7 @@ _REREAD = re.compile(r"\$[A-Za-z_{(]|%(?:2[eEfF]|5[cC]|00|25)|[,;:|](?=[/~]|\.\.
 
 
 def check_argument(text: str, root: str) -> None:
-    """Raise `Unreadable` if a tool may expand, decode or split a path before it uses it."""
+    """Raise `Unreadable` if a tool may expand, decode or split a path before using it."""
     is_posix = _style_of(root) == "posix"
     begin = 5 if _FILE_URL.match(text) else 0 if is_posix else 2
     if (found := _REREAD.search(text, begin)) is not None:
@@ -58,11 +58,10 @@ def resolve_path(
     style: Literal["posix", "windows"] | None = None,
     follow_links: bool = False,
 ) -> Place:
-    """Resolve `text` relative to `cwd`, which is relative to `root` unless absolute.
+    """Resolve `text` relative to `cwd`. Unless absolute, `cwd` is relative to `root`.
 
     With `follow_links`, the folder must exist on this machine, and links are followed. Otherwise, paths are compared as
-    text. The default style is that of `root`. Raises `Unreadable` for text that does not certainly name exactly one
-    path.
+    text. The default style is that of `root`. Raises `Unreadable` for text that may name no path or several paths.
     """
     style = style or _style_of(root)
     base = _steps(_plain(root, style), style, None)
@@ -87,7 +86,7 @@ def _style_of(root: str) -> Literal["posix", "windows"]:
 
 
 def _of_url(text: str, style: str) -> str:
-    """Return the path of a file URL. Any other text is unchanged."""
+    """Return the path of a file URL. Return any other text unchanged."""
     if not _FILE_URL.match(text):
         return text
     rest = text[5:].replace("\\", "/") if style == "windows" else text[5:]
@@ -133,7 +132,7 @@ def _plain(text: str, style: str) -> str:
 
 
 def _steps(text: str, style: str, base: list[str] | None) -> list[str]:
-    """Return the names in a path from the top, starting with the top itself: `/`, a drive or a share."""
+    """Return the names in a path from the top down. The first one is the top itself: `/`, a drive or a share."""
     if style == "posix":
         parts = ["/"] if text.startswith("/") else list(base or ())
         names = text.split("/")
@@ -194,7 +193,7 @@ def _real(parts: list[str]) -> list[str]:
 
 
 def _followed(text: str, parts: list[str], here: list[str]) -> list[str]:
-    """Return the path with links followed. The system resolves `..` after a link."""
+    """Return the path with links followed. The operating system resolves `..` after a link."""
     whole = text if text.startswith("/") else f"{_joined(here)}/{text}"
     real = list(Path(os.path.realpath(whole)).parts)
     if _FILE_URL.match(text):

@@ -1,4 +1,4 @@
-"""Finds values that may be passwords, keys or tokens: values that look random, and values whose names suggest it.
+"""Finds values that may be passwords, keys or tokens: they look random, or their names suggest it.
 
 There is no list of token formats. A finding is a reason to ask, not a proof.
 """
@@ -18,8 +18,8 @@ _LITERAL = re.compile(
     r"|((?=\S*[0-9])[^\s\"'()\[\]{}<>$,;]{6,})[ \t]*$)",
     re.MULTILINE,
 )
-"""Matches a literal after a name and a colon or equals sign. A literal without quotes must contain a digit and end the
-line.
+"""Matches a literal after a name and a colon or equals sign. Without quotes, the literal must contain a digit and end
+the line.
 """
 _USER_OF_URL = re.compile(r"://[^/\s:@]*:([^/\s:@$]+)@")
 _RUN = re.compile(r"[A-Za-z0-9+/=_-]{16,}")
@@ -35,7 +35,7 @@ def secrets_in(text: str) -> tuple[str, ...]:
 
 
 def secrets_in_command(text: str, commands: tuple[Command, ...]) -> tuple[str, ...]:
-    """Return the values in a shell command that may be secrets. Hashes in `git` commands are left out."""
+    """Return the values in a shell command that may be secrets. Hashes in `git` commands are excluded."""
     found = list(secrets_in(text))
     hashes: set[str] = set()
     for command in commands:
@@ -52,7 +52,7 @@ def secrets_in_command(text: str, commands: tuple[Command, ...]) -> tuple[str, .
 
 
 def _is_secret(name: str, value: str) -> bool:
-    """Whether a name suggests that its value is a secret. A short key may be a column or a letter."""
+    """Whether a name suggests that its value is a secret. A short key may be a database column or a letter."""
     if _NAME.fullmatch(name) is None:
         return False
     return len(value) > 5 or not name.lower().endswith("key")
@@ -68,7 +68,7 @@ def _random_in(text: str) -> Iterator[str]:
 
 
 def _is_readable(run: str) -> bool:
-    """Whether an unbroken run of letters and digits is a number, or words such as `parseHttp2Headers`."""
+    """Whether an unbroken run of letters and digits is a number, or consists of words like `parseHttp2Headers`."""
     words = _SEGMENT.findall(run)
     letters = [each for each in words if not each.isdigit()]
     if run.isdigit() or (run.islower() and run.isalpha()):

@@ -1,8 +1,8 @@
 """Finds the programs that a shell command runs, with their words and files. `tree-sitter-bash` (extra `read-shell`)
 parses it.
 
-The text is read as bash and POSIX shells read it. The syntax tree counts only if it covers the text without gaps. Text
-is `Unreadable` if it can change the meaning of words: functions, aliases, `eval`, `source`, and programs in variables.
+The text is read as bash and POSIX shells read it. The syntax tree is used only if it covers the text without gaps. Text
+is `Unreadable` if it can change what words mean: functions, aliases, `eval`, `source`, and programs in variables.
 """
 
 import importlib
@@ -27,7 +27,7 @@ MAX_CHARACTERS = 50_000
 MAX_DEPTH = 60
 MAX_SUBSTITUTIONS = 8
 MAX_NESTED_TEXTS = 4
-"""The maximum nesting of `sh -c`."""
+"""The maximum nesting depth of `sh -c`."""
 
 
 _SILENT = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
@@ -40,10 +40,10 @@ _PLAIN_EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9?#@*$!-]|\{[A-Za-z_0-9]\w*
 _VALUES = {"for_statement": ("variable", "value"), "case_statement": ("value",), "case_item": ("value",)}
 """Parts of statements that are words."""
 _SETS_VARIABLE = re.compile(r"(?:(?:^|[\s;|&()])\{\w+|\])\}$")
-"""Matches the text before the sign of a redirection such as `{PATH}<x`."""
+"""Matches the text before the operator of a redirection such as `{PATH}<x`."""
 _RESERVED = frozenset({"{", "}", "!"})
 _ENDS = frozenset([b"", *(bytes([each]) for each in b" \t\n;&|()")])
-"""Bytes that end a word, and the end of the text."""
+"""Bytes that end a word. The end of the text is the empty string."""
 _PLAIN_PATTERN = re.compile(r"[\w.,:@%+*?/\[\]-]*")
 _PLAIN_ARITHMETIC = re.compile(r"\$\(\([0-9 +*/%()<>=!&|^~?:-]*\)\)")
 _EXPANSIONS = frozenset(
@@ -57,10 +57,10 @@ _LITERAL = frozenset(
         *("string_content", "raw_string", "concatenation"),
     ]
 )
-"""The nodes of a text in which every word is literal."""
+"""Syntax nodes that occur in a text in which every word is literal."""
 _TIMED = frozenset({"time", "timeout"})
 _SPLITS = re.compile(r"[<>|&;()]")
-"""Matches signs that end a command in POSIX shells, which take `[[` for a program and redirect the output of `[`."""
+"""Operators that end a command in POSIX shells, which treat `[[` as a program and redirect the output of `[`."""
 
 
 def read_shell(text: str) -> tuple[Command, ...]:
@@ -162,7 +162,7 @@ class _Reader:
             self.directories = self.reached = start
 
     def _children(self, node: Any, depth: int, *, has_input: bool) -> None:
-        """Read nested statements in order. A change of folder is certain only for what follows `&&`."""
+        """Read nested statements in order. A change of folder is certain only for statements after `&&`."""
         kind = node.type
         reached = self.directories
         chain = kind == "list"
@@ -198,7 +198,7 @@ class _Reader:
         return before in _ENDS and self.source[node.end_byte : node.end_byte + 1] in _ENDS
 
     def _check_gaps(self, node: Any) -> None:
-        """Check that nothing is between the parts of a statement except white space, or a lone hyphen that the grammar
+        """Check that there is only white space between the parts of a statement, or a lone hyphen that the grammar
         drops.
         """
         at = node.start_byte
@@ -224,7 +224,7 @@ class _Reader:
             raise self._fault("a `#` that may not begin a comment", node)
 
     def _test(self, node: Any) -> None:
-        """Read `[[ ... ]]` or `[ ... ]`, which compare values and examine files. Arithmetic and `-v` could run
+        """Read `[[ ... ]]` or `[ ... ]`, which compare values and examine files. Arithmetic and `-v` might run
         commands.
         """
         is_single = self._text(node.children[0]) == "["
@@ -426,11 +426,11 @@ class _Reader:
         return read_word(self._text(node), self._residue(node), expands_outside=outside, expands_inside=inside)
 
     def _unquoted(self, node: Any) -> str:
-        """Return the text with one letter in place of each expansion and each quoted text."""
+        """Return the text with each expansion and each quoted text replaced by one letter."""
         return self._residue(node, _EXPANSIONS | _QUOTED)
 
     def _residue(self, node: Any, left_out: frozenset[str] = _EXPANSIONS) -> str:
-        """Return the text with one letter in place of each expansion."""
+        """Return the text with each expansion replaced by one letter."""
         parts: list[bytes] = []
         at = node.start_byte
         waiting = [node]
@@ -444,7 +444,7 @@ class _Reader:
         return b"".join([*parts, self.source[at : node.end_byte]]).decode("utf-8")
 
     def _substitutions(self, node: Any) -> None:
-        """Read the commands inside a word or text. Refuse expansions that do more than give a value."""
+        """Read the commands inside a word or text. Reject expansions that do more than give a value."""
         waiting = [node]
         while waiting:
             here = waiting.pop()

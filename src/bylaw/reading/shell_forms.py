@@ -1,6 +1,7 @@
-"""Commands in a literal, closed form, which name every file whose contents they show.
+"""Commands with a literal, closed form. Such a command names every file whose contents it shows.
 
-A form has flags first, of which only some take a number, and then operands. A command with any other word has no form.
+In such a form, flags come first, some of which take a number, and then operands. A command with any other word has no
+such form.
 """
 
 import re
@@ -16,7 +17,7 @@ class Form(Struct, frozen=True):
     shown: tuple[str, ...] = ()
     """The files whose contents the command shows."""
     named: tuple[str, ...] = ()
-    """The files and folders that it only names."""
+    """The files and folders that the command only names."""
 
 
 _FORMS = {
@@ -45,9 +46,9 @@ _FORMS = {
 }
 _PLAIN = re.compile(r"[\w./][\w./@+,-]*")
 _PRINTED = re.compile(r"(?:[0-9]+|\$|/[^/\\]+/)(?:,(?:[0-9]+|\$))?p")
-"""Matches scripts of `sed` that print lines."""
+"""Matches `sed` scripts that print lines."""
 _REPLACED = re.compile(r"s/[^/\\\n]+/[^/\\\n]*/g?")
-"""Matches scripts of `sed -i` that replace text."""
+"""Matches `sed -i` scripts that replace text."""
 _NUMBER = re.compile(r"[+-]?[0-9]+")
 _SETTINGS = frozenset([("-e",), ("-u",), ("-eu",), ("-o", "pipefail"), ("-euo", "pipefail"), ("-eo", "pipefail")])
 _VERSIONS = frozenset(
@@ -113,7 +114,7 @@ def _usual(program: str, words: tuple[str, ...]) -> Form | None:
 
 
 def _operands(words: tuple[str, ...], flags: str, numbered: str) -> tuple[str, ...] | None:
-    """Return what follows the flags, or None if one of these is unknown."""
+    """Return what follows the flags, or None if a flag is unknown."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         value = rf"(?:[{numbered}]?[0-9]+|(?P<waits>[{numbered}]))?" if numbered else "(?P<waits>(?!))?"
@@ -155,7 +156,7 @@ def _git(words: tuple[str, ...]) -> Form | None:
 
 
 def _changes(name: str, rest: tuple[str, ...]) -> Form | None:
-    """Read a command that lists changes, or shows those of the files after `--`."""
+    """Read a command that lists changes, or that shows the changes in the files after `--`."""
     dashes = rest.index("--") if "--" in rest else len(rest)
     options = {each for each in rest[:dashes] if each.startswith("-")}
     paths = rest[dashes + 1 :]

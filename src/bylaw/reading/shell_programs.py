@@ -1,4 +1,4 @@
-"""A command in a shell text, and whether it only reads, according to the allowlists in `shell_programs.toml`."""
+"""A command in a shell text. Determines whether it only reads, using the allowlists in `shell_programs.toml`."""
 
 import posixpath
 import re
@@ -55,7 +55,7 @@ ALIASES = {
 
 
 def only_reads(command: "Command") -> bool:
-    """Whether the command is known to change only its own shell."""
+    """Whether the command is known to affect only its own shell."""
     is_read = command.program == "read"
     if command.files_written or not all(
         is_harmless(name, word) for name, word in command.assignments if not (is_read and name == "IFS")
@@ -69,7 +69,7 @@ def only_reads(command: "Command") -> bool:
 
 
 def has_known_words(command: "Command") -> bool:
-    """Whether the program is known to only read with these words."""
+    """Whether the program, with these words, is known to only read."""
     program = ALIASES.get(command.program, command.program)
     if program in ("test", "["):
         return _is_test(command)
@@ -89,7 +89,7 @@ def has_known_words(command: "Command") -> bool:
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether a name belongs to a variable of the script and is not special to a shell or program."""
+    """Whether a name belongs to a script's own variable and has no special meaning to a shell or program."""
     return _PLAIN_VARIABLE.fullmatch(name) is not None and not _ACTS.fullmatch(name)
 
 
@@ -99,19 +99,19 @@ def is_special(name: str) -> bool:
 
 
 def is_harmless(name: str, value: Word) -> bool:
-    """Whether programs behave the same for every plain value of the variable."""
+    """Whether programs behave the same for all plain values of the variable."""
     return is_plain_name(name) or is_well_known(name, value)
 
 
 def is_well_known(name: str, value: Word) -> bool:
-    """Whether any program does the same with this value of the variable."""
+    """Whether all programs behave the same for this value of the variable."""
     if name in PAGERS:
         return value.is_exact and value.text in ("", "cat")
     return name in VARIABLES and value.is_exact and _PLAIN_VALUE.fullmatch(value.text) is not None
 
 
 def _is_test(command: "Command") -> bool:
-    """Whether a test has only known operators and plain numbers. `-v` evaluates its argument, and numbers may be
+    """Whether a test contains only known operators and plain numbers. `-v` evaluates its argument, and numbers may be
     arithmetic.
     """
     words = command.words
@@ -227,7 +227,7 @@ def _has_number(words: Sequence[Word], known: str) -> bool:
 
 
 def _is_format(operands: Sequence[Word], words: Sequence[Word], known: str) -> bool:
-    """Whether a format sets nothing and contains no arithmetic."""
+    """Whether a format sets no variables and contains no arithmetic."""
     if not operands or not operands[0].is_exact or re.fullmatch(known, operands[0].text) is None:
         return False
     has_numbers = re.search(r"%[^a-zA-Z%]*(?:[diouxXeEfgG]|\*)", operands[0].text) is not None
@@ -253,7 +253,7 @@ _SED_OPTION = re.compile(r"-[nErusz]*(?:i[\w.~]*)?|--in-place(?:=[\w.~]+)?|--reg
 
 
 def has_known_scripts(words: Sequence[Word]) -> bool:
-    """Whether the scripts of `sed` are known and only edit text. They must neither name files nor run commands."""
+    """Whether all `sed` scripts are known to only edit text. They must not name files or run commands."""
     scripts: list[Word] = []
     operands: list[Word] = []
     waiting = list(words)
@@ -282,44 +282,42 @@ def _is_known_script(script: str) -> bool:
 
 _PRIVILEGED = frozenset({"sudo", "doas", "su", "pkexec", "runuser"})
 _INSIDE = re.compile(r"(?:^:|(?<=[@=,])(?<!\s))((?:/|\.\.(?:/|$))\S*)")
-"""Matches an absolute path, or one that goes up, in a word such as `@/etc/passwd`."""
+"""Matches an absolute path, or a path that goes up, in a word such as `@/etc/passwd`."""
 _REMOTE_HELPER = re.compile(r"[a-z]+::")
-"""Matches a remote helper of `git`, such as `ext::command`."""
+"""Matches a `git` remote helper, such as `ext::command`."""
 _FILE_URL = re.compile(r"(?i)file:(?://[^/\s]*)?(/\S*)")
 
 
 class Command(Struct, frozen=True):
-    """A program that may run, or a redirection without a program (`program` is empty)."""
+    """A program that may run, or a redirection without a program (`program` is then empty)."""
 
     program: str
     r"""The program's name without a folder: `rm` for `/bin/rm`, `\rm`, `busybox rm` and `find -delete`."""
     written: str = ""
     words: tuple[Word, ...] = ()
     assignments: tuple[tuple[str, Word], ...] = ()
-    """Variables set for the program or, if there is none, by the command."""
+    """Variables set for the program. Without a program, variables set by the command."""
     files_read: tuple[Word, ...] = ()
     """Files that are redirected to the program."""
     files_written: tuple[Word, ...] = ()
     """Files to which output is redirected, except for `/dev/null`, `/dev/stdout` and `/dev/stderr`."""
     wrappers: tuple[str, ...] = ()
-    """Programs that run this program, the outermost first: `sudo`, `env`, `xargs`, `sh`."""
+    """Programs that run this program, outermost first: `sudo`, `env`, `xargs`, `sh`."""
     directories: frozenset[str] | None = frozenset({""})
     """The folders in which the program may run after `cd`, relative to the start. None if unknown."""
     has_input: bool = False
-    """Whether the input is a pipe, a file or a text in the command."""
+    """Whether the input is a pipe, a file or text in the command."""
     is_repeated: bool = False
-    """Whether the program may run more than once or not at all: in a loop, or for each result of another program."""
+    """Whether the program may run any number of times, in a loop or for each result of another program."""
     is_literal: bool = False
-    """Whether the whole text lists programs with literal words: no patterns, expansions, texts for input or nested
+    """Whether the whole text is a list of programs with literal words: no patterns, expansions, input texts or nested
     shells.
     """
     line: int = 1
 
     @property
     def is_of_system(self) -> bool:
-        """Whether the command names the system's own program, either without a folder or in one of the system's
-        folders.
-        """
+        """Whether the command names a system program, either without a folder or in one of the system's folders."""
         return "/" not in self.written or posixpath.normpath(posixpath.dirname(self.written)) in FOLDERS
 
     @property
@@ -328,7 +326,7 @@ class Command(Struct, frozen=True):
 
     @property
     def spelled(self) -> str | None:
-        """The program and its words on one line, with quotes around words that contain other signs.
+        """The program and its words on one line. Words with special characters are quoted.
 
         None if a word is not known before the command runs, or if a variable may change what the program does.
         """
@@ -338,9 +336,9 @@ class Command(Struct, frozen=True):
 
     @property
     def known_words(self) -> tuple[str, ...] | None:
-        """Variables that may change what the program does, the program, and its words.
+        """The program, its words, and variables that may change what it does.
 
-        None if one of them is not known before the command runs.
+        None if any of them is not known before the command runs.
         """
         variables: list[str] = []
         for name, value in self.assignments:
@@ -354,12 +352,12 @@ class Command(Struct, frozen=True):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The words that begin with a hyphen, up to `--`."""
+        """The words before `--` that begin with a hyphen."""
         return tuple(word.text for word in self._before_dashes() if word.is_exact and _is_option(word.text))
 
     @property
     def operands(self) -> tuple[str | None, ...]:
-        """The words that do not begin with a hyphen, with None for each unknown word.
+        """The words that do not begin with a hyphen. An unknown word is None.
 
         Option values that are separate words are included.
         """
@@ -376,14 +374,14 @@ class Command(Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...] | None:
-        """The words that may name files, relative to the start. None if one is unknown.
+        """The words that may name files, relative to the start. None if one of them is unknown.
 
-        Includes operands, option values and redirected files. A command in a closed form names only its files.
+        Includes operands, option values and redirected files. A command with a closed form names only its files.
         """
         form = form_of(self)
         words = self.words if form is None else [Word(each) for each in (*form.shown, *form.named)]
         if form is None and self.program == "sed" and not any(word.text.startswith(("-e", "--e")) for word in words):
-            # `has_known_scripts` checked that the script names no file.
+            # `has_known_scripts` has checked that the script names no file.
             script = next((at for at, word in enumerate(words) if not word.text.startswith("-")), len(words))
             words = [*words[:script], *words[script + 1 :]]
         named: list[str] = []
@@ -400,7 +398,7 @@ class Command(Struct, frozen=True):
         return tuple(posixpath.join(folder, each) for each in named for folder in sorted(self.directories))
 
     def may_have_option(self, *names: str) -> bool:
-        """Whether one of these options may be among the words: `-f`, also in `-rf`; `--force`, also as `--forc`."""
+        """Whether the words may include one of these options: `-f`, also as in `-rf`; `--force`, also as `--forc`."""
         for word in self._before_dashes():
             if not word.is_exact:
                 if word.may_be_option:
@@ -426,7 +424,7 @@ class Command(Struct, frozen=True):
 
 
 def _named_in(text: str) -> list[str]:
-    """Return the paths that a word may name: the word itself, or the value of an option or of `name=`."""
+    """Return the paths that a word may name: the word itself, an option's value, or the value after `name=`."""
     _, equals, value = text.partition("=")
     inside = [found[1] for found in _INSIDE.finditer(text)] + [found[1] for found in _FILE_URL.finditer(text)]
     if not _is_option(text):

@@ -1,4 +1,4 @@
-"""A word of a shell command without its quotes. It is either exact or unknown before the command runs."""
+"""A word of a shell command, without its quotes. It is either exact or unknown until the command runs."""
 
 import re
 from typing import Literal
@@ -11,9 +11,9 @@ Kind = Literal["exact", "one", "many"]
 
 
 class Word(Struct, frozen=True):
-    """A word. `text` is its value if `kind` is `exact`, otherwise the written text.
+    """A word. If `kind` is `exact`, `text` is its value. Otherwise, it is the text as written.
 
-    `one` is one word with `~` or an expansion in quotes, and `many` is any number of words: a pattern of file names,
+    `one` is one word that contains `~` or a quoted expansion. `many` is any number of words: a pattern of file names,
     braces or an expansion.
     """
 
@@ -42,7 +42,7 @@ _ANSI_LETTERS = {
 
 
 def read_word(written: str, residue: str, *, expands_outside: bool = False, expands_inside: bool = False) -> Word:
-    """Return the word that `written` means.
+    """Return the meaning of the word in `written`.
 
     The flags say whether the grammar found an expansion outside or inside double quotes. `residue` is the word with
     each expansion replaced by a letter. An expansion that the grammar missed is `Unreadable`.

@@ -1,4 +1,4 @@
-"""Programs that run another program, and how their words name it."""
+"""Programs that run another program, and the words with which they name it."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -25,16 +25,16 @@ class Inner(Struct, frozen=True):
     keeps: bool = False
     """Whether the wrapper itself has an effect."""
     own: tuple[Word, ...] | None = None
-    """The words that the wrapper keeps, if it does not keep all of them."""
+    """The words that the wrapper keeps. None if it keeps all of them."""
     feeds: bool = False
-    """Whether the inner program gets words or input from elsewhere."""
+    """Whether the inner program gets words or input from another source."""
     is_elsewhere: bool = False
     """Whether the inner program runs in an unknown folder."""
 
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _PREFIXES: dict[str, tuple[str, str]] = {
-    # Options without a value, then options with one. Short options are listed by letter; long options are unknown.
+    # Options without a value, then options with a value. Short options are listed by letter. Long options are unknown.
     "sudo": ("AbEHkKnPSB", "ughpCrtTU"),
     "doas": ("nsL", "uC"),
     "nice": ("", "n"),
@@ -50,7 +50,7 @@ _PREFIXES: dict[str, tuple[str, str]] = {
 
 
 def unwrap(command: "Command") -> Inner | None:
-    """Return the command that a wrapper runs, or None if the program is not a wrapper. Raises `Unreadable` if either is
+    """Return the command that a wrapper runs, or None if the program is not a wrapper. Raises `Unreadable` if this is
     uncertain.
     """
     name, words = command.program, command.words
@@ -146,7 +146,7 @@ def _su(command: "Command") -> Inner:
 
 
 def _shell(command: "Command") -> Inner | None:
-    """Read `sh -c text`. A shell that reads its input cannot be followed. A script is a separate program."""
+    """Read `sh -c text`. A shell that reads commands from its input is not followed. A script is a separate program."""
     name, words = command.program, command.words
     for at, word in enumerate(words):
         text = _exact(name, word)
@@ -229,7 +229,7 @@ def _find(command: "Command") -> Inner | None:
 
 
 def _git(command: "Command") -> None:
-    """Check `git`. Settings on the command line can make any `git` command run anything."""
+    """Check a `git` command. Settings on the command line can make any `git` command run anything."""
     words = command.words
     for at, word in enumerate(words):
         if not word.is_exact:

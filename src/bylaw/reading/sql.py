@@ -1,4 +1,4 @@
-"""Finds what an SQL text reads and writes, statement by statement. `sqlglot` (extra `read-sql`) parses it."""
+"""Finds what an SQL text reads and writes, statement by statement. `sqlglot` (extra `read-sql`) parses the text."""
 
 from collections.abc import Container, Iterator, Mapping
 from itertools import pairwise
@@ -19,11 +19,11 @@ MAX_TOKENS = 3000
 """The maximum number of tokens in a parsed statement. The parser takes about 0.05 ms per token and dialect."""
 MAX_STATEMENTS = 100
 MAX_CALLS = 9
-"""The maximum nesting of functions."""
+"""The maximum nesting depth of functions."""
 MAX_TYPES = 4
-"""The maximum nesting of functions with type names. The parser's time doubles with each."""
+"""The maximum nesting depth of functions with type names. The parser's time doubles with each level."""
 _PLAUSIBLE = ("postgres", "mysql", "sqlite", "tsql")
-"""Without a dialect, a text is parsed as each of these. Those that succeed must agree."""
+"""Without a dialect, a text is parsed in each of these. All that succeed must agree."""
 _OTHERS = ("duckdb", "bigquery", "snowflake")
 """Dialects to try if none of the plausible dialects succeeds."""
 
@@ -31,11 +31,12 @@ _OTHERS = ("duckdb", "bigquery", "snowflake")
 def read_sql(
     text: str, dialect: str | None = None, tables: Mapping[str, Table] | None = MappingProxyType({})
 ) -> tuple[Statement, ...]:
-    """Return every statement of `text`, in order. Raises `Unreadable` if one cannot be read with certainty.
+    """Return every statement in `text`, in order. Raises `Unreadable` if a statement cannot be read with certainty.
 
-    `tables` are the declared tables by name. With None, every name is taken for a plain table with every column: use it
-    to describe logs, not to decide. Without a dialect, all dialects that can parse the text must agree. A statement
-    takes 2 to 5 ms, or 0.4 to 1 ms with a dialect. The first call loads the parser, which takes up to a second.
+    `tables` contains the declared tables by name. With None, every name is assumed to be a plain table with any
+    columns. Use None to describe logs, not to decide. Without a dialect, all dialects that can parse the text must
+    agree. A statement takes 2 to 5 ms, or 0.4 to 1 ms with a dialect. The first call loads the parser, which takes up
+    to a second.
     """
     found: list[Statement] = []
     for number, tokens in enumerate(_split(read_tokens(text, dialect))):
@@ -90,19 +91,19 @@ def _check_calls(tokens: list[Token]) -> None:
 
 
 def _check_dots(tokens: list[Token]) -> None:
-    """Check that no part of a name is left out, as the schema in `master..syslogins`."""
+    """Check that no part of a name is left out, as the schema is in `master..syslogins`."""
     for before, token in pairwise(tokens):
         if before.text == token.text == ".":
             raise Unreadable("`..` leaves out a schema")
 
 
 def _check_operators(tokens: list[Token]) -> None:
-    """Check that every operator is a known one. PostgreSQL may call a function of the user's own for any other."""
+    """Check that every operator is known. PostgreSQL may call a user-defined function for any other operator."""
     run = ""
     for token in (*tokens, None):
         is_sign = token is not None and token.kind == "sign" and token.text in _OF_OPERATORS
         if run and (not is_sign or token is None or token.spaced):
-            # An operator ends in + or - only if it has one of these signs.
+            # An operator ends in + or - only if it contains a special character.
             while run[-1] in "+-" and run not in words.OPERATORS and not _OF_SPECIAL_OPERATORS & set(run):
                 run = run[:-1]
                 if not run:
@@ -121,13 +122,13 @@ _OF_SPECIAL_OPERATORS = frozenset("~!@#%^&|?")
 def _is_named(token: Token, names: Container[str]) -> bool:
     """Whether a token is one of these lower-case names.
 
-    A quoted name in another letter case may be one of the user's own.
+    A quoted name in another letter case may be defined by the user.
     """
     return token.word in names and (token.kind == "word" or token.word in token.text)
 
 
 class _Reader:
-    """The tokens of one statement, and their effect."""
+    """The tokens of one statement. Determines the statement's effect."""
 
     def __init__(self, tokens: list[Token], dialect: str | None, tables: Mapping[str, Table] | None) -> None:
         self.tokens = tokens
@@ -169,7 +170,7 @@ class _Reader:
         return all(token.word in words.TRANSACTION_WORDS or token.text == "," for token in self.tokens[1:])
 
     def _words_of_writes(self) -> set[str]:
-        """Return the words that begin writes. After a dot they are names, except for a sequence's next value."""
+        """Return the words that begin writes. After a dot they are names, except for the next value of a sequence."""
         return {
             token.word
             for before, token in zip([None, *self.tokens], self.tokens, strict=False)
@@ -180,7 +181,7 @@ class _Reader:
         return at < len(self.tokens) and self.tokens[at].word in ("select", "with", *words.PARSED_WRITES)
 
     def _effects(self) -> list[Statement]:
-        """Return the effects in the dialect, or in every plausible dialect that can parse the statement."""
+        """Return the effects in the named dialect, or in every plausible dialect that can parse the statement."""
         if len(self.tokens) > MAX_TOKENS:
             raise Unreadable(f"the statement has more than {MAX_TOKENS:,} words and signs")
         if self.dialect is not None:
@@ -208,13 +209,13 @@ class _Reader:
             raise Unreadable(f"`{min(hidden)}` in a query")
         for token in self.tokens:
             if token.word.startswith("pragma_") and token.word not in words.FUNCTIONS:
-                # In SQLite, reading `pragma_optimize` or `pragma_journal_mode` runs it.
+                # SQLite runs `pragma_optimize` or `pragma_journal_mode` when a query reads it.
                 raise Unreadable(f"`{token.word[:60]}` is not known to be read-only")
         self._check_functions()
         return readings
 
     def _check_functions(self, *, of_write: bool = False) -> None:
-        """Check that every name before a bracket is a reading function, a type, a keyword or an alias."""
+        """Check that every name before a bracket is a function that only reads, a type, a keyword or an alias."""
         for at, token in enumerate(self.tokens[1:], 1):
             if token.kind != "sign" or token.text != "(" or self._may_precede_bracket(at - 1):
                 continue
@@ -241,7 +242,7 @@ class _Reader:
         return self._names_columns(at) or self._is_named_query(at)
 
     def _is_part_of_write(self, at: int) -> bool:
-        """Whether the text before a bracket names the target of a write or begins a list of columns."""
+        """Whether the text before a bracket names the target of a write or introduces a list of columns."""
         token, before = self.tokens[at], self.tokens[at - 1].word if at else ""
         if token.kind == "word" and (before, token.word) in (("then", "insert"), ("on", "conflict")):
             return True
@@ -288,7 +289,7 @@ class _Reader:
         if after[:2] != [")", "as"]:
             return False
         rest = [word for word in after[2:] if word not in ("not", "materialized")]
-        # A column may also be named `values`.
+        # A column may also be called `values`.
         return rest[:2] in (["(", "select"], ["(", "with"]) or rest[:3] == ["(", "values", "("]
 
     # Statements about statements
@@ -329,7 +330,9 @@ class _Reader:
         return Statement(kind, False)
 
     def _show(self) -> Statement:
-        """Return a `show` of harmless settings or of names. Others may be secret, such as the owner's own settings."""
+        """Return a `show` of names or harmless settings. Other settings may be secret, such as those that the owner
+        defines.
+        """
         settings = words.SETTINGS if self.dialect in (None, "postgres", "redshift") else frozenset[str]()
         objects = words.SHOWN if self.dialect not in ("postgres", "redshift") else frozenset[str]()
         rest = self.tokens[1:]
@@ -359,10 +362,10 @@ class _Reader:
         return _unknown_write("pragma")
 
     def _parsed_write(self, kind: str) -> list[Statement]:
-        """Return a write with its tables and columns, if every dialect that parses it agrees."""
+        """Return a write with its tables and columns. Every dialect that parses it must agree."""
         is_of_rows = kind in ("insert", "update", "delete", "merge", "replace")
         try:
-            # `delete top (5) from t` would be parsed with `top` as the table.
+            # The parser would treat `top` in `delete top (5) from t` as the table.
             found = [] if self.tokens[1:] and self.tokens[1].word == "top" else self._effects()
             self._check_functions(of_write=True)
         except Unparsed:

@@ -1,7 +1,7 @@
-"""The tables that a pack declares, and what their columns and keys prove about the names and conditions of a statement.
+"""A pack's declared tables, and what their columns and keys prove about a statement's names and conditions.
 
-PostgreSQL reads `o.purge` as a call of the function `purge` if `o` has no column of this name. So such a name is proven
-only by a declared table or by a query in the text.
+If `o` has no column `purge`, PostgreSQL reads `o.purge` as a call of the function `purge`. Only a declared table, or a
+query in the text, can therefore prove that such a name is a column.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,8 +14,8 @@ from bylaw.reading.unreadable import Unreadable
 __all__ = ["Names", "Table", "column_name", "pinned_columns", "table_name"]
 
 _UNLIKE_IN_QUOTES = {"postgres": str.lower, "snowflake": str.upper, "oracle": str.upper}
-"""Dialects in which a quoted name and an unquoted name differ if their letter case differs, with the case that unquoted
-names are converted to.
+"""Dialects in which letter case distinguishes a quoted name from an unquoted one, with the case to which unquoted names
+are converted.
 """
 _COMPARISONS = ("EQ", "NEQ", "GT", "GTE", "LT", "LTE")
 
@@ -29,7 +29,7 @@ class Table(Struct, frozen=True):
 
 
 def column_name(identifier: Any, dialect: str) -> str:
-    """Return a name in lower case. A name in quotes keeps them if its letter case matters."""
+    """Return a name in lower case. A quoted name keeps its quotes if its letter case matters."""
     name = str(identifier.name)
     if not name.isascii() and dialect == "tsql":
         raise Unreadable(f"`{name[:60]}` may be another spelling of a name")
@@ -40,18 +40,18 @@ def column_name(identifier: Any, dialect: str) -> str:
 
 
 def table_name(table: Any, dialect: str) -> str:
-    """Return a table's name with its schema. A part with a dot keeps its quotes."""
+    """Return a table's name with its schema. A part that contains a dot keeps its quotes."""
     parts = [column_name(part, dialect) for part in table.parts]
     return ".".join(f'"{part}"' if "." in part and part[0] != '"' else part for part in parts)
 
 
 def _lower(name: str) -> str:
-    """Return a name in lower case. Databases do not agree on letters outside ASCII, so those stay as they are."""
+    """Return a name in lower case. Letters outside ASCII stay unchanged, because databases treat them differently."""
     return "".join(each.lower() if each.isascii() else each for each in name)
 
 
 class Names:
-    """The sources of a statement by their names, and the columns that each certainly has."""
+    """A statement's sources by name, and the columns that each of them certainly has."""
 
     def __init__(self, exp: Any, tree: Any, dialect: str, tables: Mapping[str, Table] | None, queries: Any) -> None:
         self._exp = exp
@@ -60,12 +60,12 @@ class Names:
         self._tables = tables
         """None: every table has every column."""
         self._queries: Mapping[int, Any] = queries
-        """The query in `with` that a table name means, by the id of its node."""
+        """The `with` query to which a table name refers, by the id of its node."""
         self._found: dict[int, frozenset[str] | None] = {}
-        """The columns of each query, by its id; none while they are being found."""
+        """The columns of each query, by its id. None while they are being determined."""
 
     def check(self) -> None:
-        """Raise `Unreadable` for a qualified name that may call a function."""
+        """Raise `Unreadable` for a qualified name that might be a function call."""
         exp = self._exp
         for node in self._tree.find_all(exp.Dot):
             if isinstance(node.expression, exp.Identifier):
@@ -76,7 +76,7 @@ class Names:
             if name := self._alias(node):
                 sources.setdefault(name, []).append(node)
             else:
-                # A function without an alias has a name that need not be in the text.
+                # Without an alias, a function may have a name that is not in the text.
                 has_unnamed |= not isinstance(node, (exp.Subquery, exp.Values))
         if isinstance(self._tree, exp.Insert):
             target = self._tree.this
@@ -92,7 +92,7 @@ class Names:
                 raise Unreadable(f"`{written}` may call a function: declare the columns of the table under `tables`")
 
     def _alias(self, source: Any) -> str:
-        """Return the name of a source in FROM; empty if the text does not give it."""
+        """Return the name of a source in FROM. Empty if the text does not contain the name."""
         alias = source.args.get("alias")
         if alias is not None and alias.args.get("this") is not None:
             return column_name(alias.this, self._dialect)
@@ -104,10 +104,10 @@ class Names:
         return columns is None or column in columns
 
     def _columns(self, source: Any) -> frozenset[str] | None:
-        """Return the columns that a source certainly has; None if it has any."""
+        """Return the columns that a source certainly has. None if it may have any columns."""
         exp, alias = self._exp, source.args.get("alias")
         if alias is not None and alias.columns:
-            # They rename the first columns, so other names may have gone.
+            # The alias renames the first columns, so their old names may be gone.
             return self._listed(alias)
         if isinstance(source, exp.Lateral) and isinstance(source.this, exp.Subquery):
             source = source.this
@@ -130,7 +130,7 @@ class Names:
         return frozenset(column_name(each, self._dialect) for each in named)
 
     def _outputs(self, query: Any) -> frozenset[str] | None:
-        """Return the columns that a query certainly returns; None if it returns any."""
+        """Return the columns that a query certainly returns. None if it may return any columns."""
         exp = self._exp
         while isinstance(query, (exp.SetOperation, exp.Subquery)):
             query = query.this
@@ -167,7 +167,7 @@ class Names:
 
 
 def pinned_columns(condition: Any, exp: Any, dialect: str, *, numbers: bool) -> frozenset[str] | None:
-    """Return the columns that a condition sets equal to given values; None if the condition cannot be followed.
+    """Return the columns that a condition sets equal to given values. None if the condition cannot be followed.
 
     Only comparisons joined by AND are followed. Databases disagree about the precedence of anything else.
     """
@@ -208,7 +208,7 @@ def _given(exp: Any) -> tuple[Any, ...]:
 
 
 def _is_given(value: Any, exp: Any, *, numbers: bool) -> bool:
-    """Whether a value equals one key at most. MySQL finds a number equal to every text that begins with it."""
+    """Whether a value equals at most one key. In MySQL, a number equals every text that begins with it."""
     if not isinstance(value, _given(exp)):
         return False
     if isinstance(value, exp.Literal) and value.is_string:

@@ -1,8 +1,8 @@
-"""Splits an SQL text into tokens, without comments and without anything that two databases would read differently.
+"""Splits an SQL text into tokens. Rejects anything that two databases would read differently, and removes comments.
 
-A text can hide a write by ending a string, name or comment at a place that one database sees as the end and another
-does not. A string, quoted name or comment is therefore accepted only if its end is certain: for the named dialect, or
-for all dialects. Strings lose their quotes and backslashes, so that the parser cannot read them differently either.
+A text can hide a write by ending a string, name or comment where only some databases see the end. A string, quoted name
+or comment is therefore accepted only if its end is certain, either for the named dialect or for all dialects. Strings
+lose their quotes and backslashes, so that the parser cannot misread them either.
 """
 
 import re
@@ -14,25 +14,25 @@ from bylaw.reading.unreadable import Unreadable
 
 MAX_CHARACTERS = 100_000
 MAX_DEPTH = 24
-"""The maximum nesting of brackets. The parser's time grows steeply with it."""
+"""The maximum nesting depth of brackets. Deeper nesting makes the parser much slower."""
 
 Kind = Literal["word", "name", "string", "number", "sign"]
 
 
 class Token(Struct, frozen=True):
-    """A word, quoted name, string, number or sign. The parser receives `text`."""
+    """A word, quoted name, string, number or sign. The parser receives its `text`."""
 
     kind: Kind
     text: str
     word: str = ""
-    """A word or quoted name in lower case. Otherwise empty."""
+    """The word or quoted name in lower case. Empty for any other token."""
     spaced: bool = False
-    """Whether white space or a comment comes before the token."""
+    """Whether white space or a comment precedes the token."""
 
 
 class Lexis(Struct, frozen=True):
     """The syntax of strings, names and comments in a dialect. None means unknown: the text must then have the same
-    meaning in either case.
+    meaning either way.
     """
 
     backslash_escapes: bool | None = None
@@ -63,7 +63,7 @@ _LEXES: dict[str | None, Lexis] = {
     "databricks": Lexis(True, None, False, None, False, None, False),
 }
 DIALECTS = tuple(name for name in _LEXES if name is not None)
-"""The names of known dialects, as in `sqlglot`."""
+"""The names of the known dialects, as used by `sqlglot`."""
 
 _SPACE = re.compile(r"(?:[ \t\n]|\r\n)+")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -79,7 +79,7 @@ _RAW_PREFIXES = frozenset({"q", "nq", "r", "rb", "br"})
 
 
 def read_tokens(text: str, dialect: str | None) -> list[Token]:
-    """Return the tokens of a text without comments. Raises `Unreadable` if the end of a token is uncertain."""
+    """Return a text's tokens without comments. Raises `Unreadable` if the end of a token is uncertain."""
     if dialect not in _LEXES:
         raise ValueError(f"`{dialect}` is not a dialect; the dialects are {', '.join(DIALECTS)}")
     if len(text) > MAX_CHARACTERS:
@@ -158,7 +158,7 @@ class _Scanner:
         if end < 0:
             raise self._fault("a comment is never closed")
         inside = self.text[self.at + 2 : end]
-        # The `*` at the end is included, because `/*/ ... /*/` is nested too.
+        # Include the final `*`, because `/*/ ... /*/` is nested too.
         if "/*" in f"{inside}*":
             raise self._fault("a nested comment, which ends elsewhere in some databases")
         if inside.startswith(("!", "M!", "+")) and self.lexis.executable_comments is not False:
@@ -269,7 +269,7 @@ class _Scanner:
 
 
 def _end(text: str, start: int, quote: str, *, escapes: bool) -> int:
-    """Return the position after the end of the string at `start`, or -1 if the string has no end."""
+    """Return the position after the end of the string that starts at `start`, or -1 if the string does not end."""
     at = start + 1
     while at < len(text):
         here = text[at]

@@ -1,4 +1,4 @@
-"""A statement as the grammar of one dialect reads it: what it reads and writes."""
+"""What a statement reads and writes, according to the grammar of one dialect."""
 
 import importlib
 import logging
@@ -25,39 +25,39 @@ _OF_INSERT = frozenset(
 )
 """Parts of an insert that leave rows unchanged. `conflict` and `alternative` are checked separately."""
 _OF_ONE_TABLE = frozenset({"this", "expressions", "where", "with_", "returning", "limit", "order", "hint"})
-"""Parts of an update or delete that involve no other table."""
+"""Parts of an update or delete that do not involve another table."""
 _STRICT_NUMBERS = ("postgres", "sqlite")
-"""Databases in which a number equals one key at most. Others compare it with texts that only begin with it."""
+"""Databases in which a number equals at most one key. In others, it also equals texts that begin with it."""
 _OF_PLAIN_QUERY = frozenset({"expressions", "from_", "where", "order", "limit", "offset", "distinct"})
 """Parts of a query that return stored column values unchanged."""
 
 
 class Statement(Struct, frozen=True):
-    """The effect of one statement. A text with a write inside a query yields a statement for each."""
+    """The effect of one statement. A query with a write inside counts as several statements."""
 
     kind: str
     """The first word, such as `insert`, `explain` or `call`.
 
-    It is `select` for every query, and `lock` for `for update`.
+    Every query has `select`, and `for update` has `lock`.
     """
     writes: bool
-    """Whether the statement may change stored data, locks, or the effect of later statements."""
+    """Whether the statement may change stored data, locks, or the effects of later statements."""
     tables_read: frozenset[str] | None = frozenset()
-    """Tables that the statement names as sources, in lower case, with the schema if it is written. A CTE is not a
-    table. None if the statement may read unknown tables.
+    """Tables that the statement names as sources, in lower case, with any schema that is written. A CTE is not a table.
+    None if the statement may read unknown tables.
     """
     tables_written: frozenset[str] | None = frozenset()
-    """The changed tables; None if unknown tables may change."""
+    """The changed tables. None if unknown tables may change."""
     columns_written: frozenset[str] | None = frozenset()
-    """The columns that an insert or update names; None if it may set any."""
+    """The columns that an insert or update names. None if it may set any column."""
     bounded: bool | None = True
     """Whether an update or delete is limited to given values of a declared key. None if no key is declared."""
     shown_table: str = ""
-    """The table, if a query shows only columns of one table under their own names; otherwise empty."""
+    """The table, if a query shows only columns of this one table under their own names. Otherwise empty."""
 
 
 _is_reading: ContextVar[bool] = ContextVar("is_reading", default=False)
-"""Whether Bylaw runs the parser. Its warnings would put the text into the host's log."""
+"""Whether Bylaw is running the parser. The parser's warnings would put the text into the host's log."""
 
 
 class Unparsed(Unreadable):
@@ -81,24 +81,24 @@ def _dialect(name: str) -> Any:
 
 @cache
 def _parser(dialect: str) -> Any:
-    """Return a parser that keeps every function under its own name."""
+    """Return a parser that leaves the names of all functions unchanged."""
     plain: Any = type("PlainParser", (_dialect(dialect).parser_class,), {"FUNCTIONS": {}, "NO_PAREN_FUNCTIONS": {}})
     return plain(dialect=_dialect(dialect))
 
 
 class Tree:
-    """A statement as the grammar of one dialect reads it."""
+    """A statement as parsed with the grammar of one dialect."""
 
     def __init__(
         self, tokens: Sequence[Token], dialect: str, tables: Mapping[str, Table] | None, *, is_named: bool = True
     ) -> None:
-        """`is_named` is false if the dialect is one of several possible ones."""
+        """`is_named` is false if other dialects are also possible."""
         self.exp: Any = _sqlglot().expressions
         self.dialect = dialect
         self.tables = tables
         self.named = dialect if is_named else None
         self.queries: dict[int, Any] = {}
-        """The query in `with` that a table name means, by the id of its node."""
+        """The `with` query to which a table name refers, by the id of its node."""
         text = "".join(f" {token.text}" if token.spaced else token.text for token in tokens)
         quiet = _is_reading.set(True)
         try:
@@ -118,7 +118,7 @@ class Tree:
         self._check_types(tokens)
 
     def _check_words(self, tokens: Sequence[Token], written: str) -> None:
-        """Check that the tree has every word and value of the statement. The parser leaves out what it ignores."""
+        """Check that the tree contains every word and value of the statement. The parser drops anything it ignores."""
         try:
             lost = _counted(tokens) - _counted(read_tokens(written, self.named))
         except Unreadable as error:
@@ -127,7 +127,7 @@ class Tree:
             raise Unparsed(f"the parser leaves out `{min(unknown)[:60]}`")
 
     def _check_aliases(self, tokens: Sequence[Token]) -> None:
-        """Check that every alias has AS, where a statement needs no semicolon: `shutdown` in `select 1 shutdown` may be
+        """Check that every alias has AS if a statement needs no semicolon. In `select 1 shutdown`, the last word may be
         the next statement.
         """
         if self.named not in (None, "tsql"):
@@ -138,13 +138,13 @@ class Tree:
         is_unknown = self.named is None
         aliases = Counter(str(each.name).lower() for each in nodes if not (is_unknown and each.args.get("quoted")))
         after_as = Counter(token.text.lower() for before, token in pairwise(tokens) if before.word == "as")
-        # An unknown dialect may be one in which statements end with a semicolon.
+        # In an unknown dialect, statements may have to end with a semicolon.
         used = {before.word for before, token in pairwise(tokens) if token.text == "." and is_unknown}
         if unknown := (aliases - after_as).keys() - used:
             raise Unreadable(f"`{min(unknown)[:60]}` may begin a statement: write `as` before an alias")
 
     def _check_types(self, tokens: Sequence[Token]) -> None:
-        """Check that PostgreSQL converts values to its own types only: the check of a domain may call any function."""
+        """Check that PostgreSQL converts values only to built-in types. A domain's check may call any function."""
         if self.named != "postgres":
             return
         exp = self.exp
@@ -161,7 +161,7 @@ class Tree:
 
     def statements(self) -> list[Statement]:
         self._collect(self.tree, {}, set(), None)
-        # Other databases do not call the functions of a table's row.
+        # Other databases do not call functions on a table's row.
         tables = self.tables if self.named in (None, "postgres", "redshift") else None
         Names(self.exp, self.tree, self.dialect, tables, self.queries).check()
         found = self._effects()
@@ -170,8 +170,8 @@ class Tree:
         return found
 
     def _check_tables(self, found: Sequence[Statement], tables: Mapping[str, Table]) -> None:
-        """Check that every table is declared. In SQLite, others may be virtual: some read files when queried, and some
-        take a row for a command.
+        """Check that every table is declared. In SQLite, other tables may be virtual. Some of them read files when
+        queried, and some treat a row as a command.
         """
         for statement in found:
             named = set(statement.tables_read or frozenset())
@@ -203,8 +203,8 @@ class Tree:
         return [Statement("select", False, reads, shown_table=self._shown_table())]
 
     def _shown_table(self) -> str:
-        """Return the only table whose columns the query shows. Literals, expressions, aliases and other sources exclude
-        this.
+        """Return the table if the query shows only its columns. Literals, expressions, aliases and other sources rule
+        this out.
         """
         exp, tree = self.exp, self.tree
         if not isinstance(tree, exp.Select) or _parts(tree) - _OF_PLAIN_QUERY:
@@ -260,7 +260,7 @@ class Tree:
         return frozenset(found)
 
     def _collect(self, node: Any, known: Mapping[str, Any], found: set[str], skip: Any) -> None:
-        """Collect the table names under `node` that are not a CTE in scope."""
+        """Collect the table names under `node` that are not CTEs in scope."""
         if node is skip:
             return
         is_named = isinstance(node, self.exp.Table) and isinstance(node.this, self.exp.Identifier)
@@ -284,7 +284,7 @@ class Tree:
                 self._collect(child, known, found, skip)
 
     def _alias(self, query: Any) -> str:
-        """The name of a query in `with`: a plain word, because databases differ in what is called by a quoted one."""
+        """The name of a `with` query. It must be a plain word, because databases disagree about quoted names."""
         alias = query.args["alias"].this
         name = str(alias.this)
         if alias.args.get("quoted") or not name.isascii() or not name.isidentifier():
@@ -292,7 +292,7 @@ class Tree:
         return name.lower()
 
     def _query_of(self, table: Any, known: Mapping[str, Any]) -> Any:
-        """Return the query in `with` that a table name means, or None. A name with a schema never means one."""
+        """Return the `with` query to which a table name refers, or None. A name with a schema never refers to one."""
         name, named = table.this, str(table.this.this)
         if named.lower() not in known or table.args.get("db") or table.args.get("catalog"):
             return None
@@ -320,7 +320,7 @@ class Tree:
         )
 
     def _writes(self, node: Any) -> list[Statement]:
-        """Return a write and its other effects: an insert may also update, and a `create` may also drop."""
+        """Return a write and its other effects. An insert may also update, and a `create` may also drop."""
         found = self._write(node)
         is_table = str(node.args.get("kind")).upper() == "TABLE"
         if isinstance(node, self.exp.Create) and is_table and node.args.get("replace"):
@@ -371,7 +371,7 @@ class Tree:
         return None if found & queries or self._is_alias(node, found) else frozenset(found)
 
     def _is_plain_table(self, node: Any) -> bool:
-        """Whether a new table is not part of another table and is filled by a query at most."""
+        """Whether a new table is independent of other tables, apart from a query that may fill it."""
         exp, properties, filled = self.exp, node.args.get("properties"), node.args.get("expression")
         if next(node.find_all(exp.Reference, exp.ForeignKey), None) is not None:
             return False
@@ -381,7 +381,7 @@ class Tree:
         return are_plain and (filled is None or isinstance(filled, (exp.Query, exp.Values)))
 
     def _is_alias(self, node: Any, found: set[str]) -> bool:
-        """Whether a target or set column uses another table's alias, as T-SQL and MySQL allow."""
+        """Whether a target or a set column uses another table's alias. T-SQL and MySQL allow this."""
         exp = self.exp
         aliased = {
             str(each.alias).casefold(): table_name(each, self.dialect)
@@ -428,11 +428,11 @@ class Tree:
     # Declared tables
 
     def _is_bounded(self, node: Any) -> bool | None:
-        """Whether an update or delete names keys of its rows; None if no keys of its table are declared."""
+        """Whether an update or delete names the keys of its rows. None if its table has no declared keys."""
         exp, where = self.exp, node.args.get("where")
         has_others = {key for key, value in node.args.items() if value} - _OF_ONE_TABLE
         if where is None or has_others or not isinstance(node.this, exp.Table) or node.this.args.get("joins"):
-            # With other tables, every row may have a partner with the key.
+            # If there are other tables, every row may be joined to one with the key.
             return False
         table = self.tables.get(table_name(node.this, self.dialect)) if self.tables is not None else None
         if table is None or not table.keys:
@@ -441,7 +441,7 @@ class Tree:
         return bool((pinned or frozenset()) & table.keys)
 
     def _is_declared(self, node: Any) -> bool:
-        """Whether a shown column is declared. Others may be values of the session, such as `current_user`."""
+        """Whether a shown column is declared. Other columns may be session values, such as `current_user`."""
         if not isinstance(node, self.exp.Column):
             return False
         source = self.tree.args["from_"].this
@@ -454,5 +454,5 @@ def _parts(node: Any) -> set[str]:
 
 
 def _counted(tokens: Sequence[Token]) -> Counter[str]:
-    """Count words and values. The parser writes the 1 of `interval 1 day` in quotes."""
+    """Count words and values. The parser puts the 1 of `interval 1 day` in quotes."""
     return Counter(token.word or token.text.strip("'").lower() for token in tokens if token.kind != "sign")

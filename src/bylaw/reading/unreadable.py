@@ -1,8 +1,8 @@
-"""The exception of every reader: the text cannot be read with certainty."""
+"""The exception that every reader raises if it cannot read a text with certainty."""
 
 
 class Unreadable(Exception):
-    """A text that cannot be read with certainty. `line` is counted from 1, and 0 means the whole text."""
+    """A text that cannot be read with certainty. Lines are counted from 1. A `line` of 0 means the whole text."""
 
     def __init__(self, reason: str, *, line: int = 0) -> None:
         self.reason = reason

@@ -1,4 +1,4 @@
-"""Parses a URL as far as browsers and HTTP clients agree on it."""
+"""Parses a URL. Accepts only what browsers and HTTP clients read in the same way."""
 
 import ipaddress
 import re
@@ -14,13 +14,13 @@ PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
 
 
 class Url(Struct, frozen=True):
-    """The parts of a URL in normal form."""
+    """The normalised parts of a URL."""
 
     scheme: str
     host: str
     """The host in lower case and ASCII (`xn--...`), without a final dot. An IPv6 address has no brackets."""
     port: int
-    """The port in the URL, or the default of the scheme."""
+    """The port in the URL, or the scheme's default port."""
     path: str
     """The path without `.` and `..`. Letters, digits and `-._~` are unescaped."""
     query: str = ""
@@ -33,7 +33,7 @@ class Url(Struct, frozen=True):
 
     @property
     def address(self) -> str:
-        """The whole URL in normal form."""
+        """The whole URL, normalised."""
         query, fragment = self.query and f"?{self.query}", self.fragment and f"#{self.fragment}"
         return self.origin + self.path + query + fragment
 
@@ -48,8 +48,8 @@ class Url(Struct, frozen=True):
         return not address.is_global
 
     def is_on(self, hosts: Collection[str]) -> bool:
-        """Whether the host is one of `hosts`: `example.com` matches only itself, and `*.example.com` matches every name
-        below it.
+        """Whether the host matches one of `hosts`: `example.com` matches only itself, and `*.example.com` matches all
+        its subdomains.
         """
         return any(self._is_named(host.casefold().rstrip(".")) for host in hosts)
 
@@ -76,10 +76,10 @@ _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]*|[0-9]+)")
 
 
 def read_url(text: str) -> Url:
-    """Return the parts of an absolute URL of `http`, `https`, `ws`, `wss` or `ftp`.
+    """Return the parts of an absolute URL with the scheme `http`, `https`, `ws`, `wss` or `ftp`.
 
-    Raises `Unreadable` if clients may differ. User names, backslashes, spaces, octal addresses, addresses written as
-    one number, and escaped separators are refused.
+    Raises `Unreadable` if clients may read the URL differently. User names, backslashes, spaces, octal addresses,
+    addresses written as one number, and escaped separators are rejected.
     """
     if len(text) > MAX_CHARACTERS:
         raise Unreadable(f"the URL has more than {MAX_CHARACTERS:,} characters")
@@ -122,7 +122,7 @@ def _host(written: str) -> str:
 
 
 def _in_ascii(name: str) -> str:
-    """Return the name in ASCII if it cannot be mistaken for another name."""
+    """Return the host name in ASCII if it cannot be mistaken for another name."""
     if len(name) > 253:
         raise Unreadable("the host name is too long")
     if name.isascii() and "xn--" not in name:

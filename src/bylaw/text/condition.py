@@ -1,6 +1,6 @@
 """Finds what a message plainly states: "it is broken", but not "it is not", "broken?" or "[ ] broken".
 
-A sentence counts only if its form leaves no doubt about the meaning.
+A sentence is used only if its form leaves no doubt about its meaning.
 """
 
 import re
@@ -18,7 +18,7 @@ _PART_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _BREAK = re.compile(r"(?:[.!?;\u061f\uff1f]+[\"')\]]*(?=\s)|[\u3002\uff01\uff1f]|\n)\s*")
 _LIST = re.compile(r"\A(?:[\s>#|\-\u2022+]|\(?\d{1,2}[.)](?=\s))+")
 _ORDINAL = re.compile(r"(?:^|\s)(?:\d{1,2}|[a-z]|no|st|mr|mrs|ms|dr|vs|approx|e\.g|i\.e|[ap]\.m)\.$")
-"""Matches words after which a full stop does not end a sentence."""
+"""Matches words that are followed by a full stop without ending a sentence."""
 _PLAIN = str.maketrans(
     dict.fromkeys("\u2018\u2019\u02bc\u2032\u00b4\uff07", "'")
     | dict.fromkeys("\u201c\u201d", '"')
@@ -55,7 +55,7 @@ _ASKED = re.compile(
 _IS = r"(?:am|is|are|was|were|be|been|do|does|did|has|have|had)"
 _WHO = r"(?:i|we|you|he|she|they|it)"
 _BARE = re.compile(rf"\W*(?:(?:{_DENYING}|{_IS}|{_WHO}|that|this|so|true|right|really|at all)\b\W*)+")
-"""Matches a clause without a subject of its own. A denial in such a clause can only deny the text before it."""
+"""Matches a clause without its own subject. A denial in such a clause can only deny the text before it."""
 _NOT_SO = re.compile(rf"\b(?:{_WHO}|that|this|true|so|right)\b|n't|\b{_IS}\b")
 _WRONG = re.compile(r"\W*i (?:was wrong|lied)\W*")
 _EMBEDS = re.compile(rf"\b{_WHO}\b(?:'\w+|\s+{_IS}\b)?+.*?(?:\b{_WHO}\b|\b(?:am|is|are|was|were)\b|\w'(?:s|re|m)\b)")
@@ -68,7 +68,7 @@ _TAG = 2
 
 
 def is_meant(text: str, start: int, end: int) -> bool:
-    """Whether a message states a phrase and contains nothing that could reverse the phrase's meaning."""
+    """Whether a message states a phrase and contains nothing that could reverse its meaning."""
     plain = _lowered(text)
     begin = max((match.end() for match in _END.finditer(plain, max(0, start - LONGEST), start)), default=0)
     begin = max(begin, start - LONGEST)
@@ -81,7 +81,7 @@ def is_meant(text: str, start: int, end: int) -> bool:
     if _DENIES.search(lead) or _DENIES.search(tail) or _EMBEDS.search(lead):
         return False
     if plain[start - 1 : start].isalnum() or _UNSURE.search(plain[begin:start]) or _OVER.search(plain, end):
-        # The phrase is part of a longer word ("unbroken"), is uncertain, is a joke, or is no longer true.
+        # The phrase is part of a longer word ("unbroken"), uncertain, a joke, or no longer true.
         return False
     if sentence.rstrip().endswith("?") and (_ASKED.match(lead) or not after or len(after[-1].split()) <= _TAG):
         return False
@@ -93,7 +93,7 @@ def is_meant(text: str, start: int, end: int) -> bool:
 def takes_back(text: str) -> bool:
     """Whether a later message may deny an earlier statement without repeating it, as in "No, it is not."
 
-    A bare "no" is an answer to the agent and does not deny the user's own statement.
+    A bare "no" answers the agent and does not deny the user's own statement.
     """
     return _takes_back(text) if len(text) <= LONGEST else _takes_back.__wrapped__(text)
 
@@ -122,8 +122,8 @@ def _lowered(text: str) -> str:
 
 @lru_cache(maxsize=2048)
 def _sentences(text: str) -> tuple[str, ...]:
-    """Return the sentences and lines of a text, in lower case. If the text is very long, only the first and last ones
-    are returned.
+    """Return the sentences and lines of a text, in lower case. For a very long text, return only the first and last
+    ones.
     """
     plain = _lowered(text)
     found: list[str] = []
@@ -139,7 +139,7 @@ def _sentences(text: str) -> tuple[str, ...]:
 
 
 def passages_about(text: str, value: str | float) -> list[tuple[int, int]]:
-    """Return the parts of a message, as ranges, that are about the entity named `value`.
+    """Return the parts of a message that are about the entity named `value`, as ranges.
 
     A range starts with a sentence that names the entity and ends before a sentence that names another entity.
     """

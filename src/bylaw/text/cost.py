@@ -1,4 +1,4 @@
-"""Limits the work for one request. Code whose work grows with the input counts its steps here."""
+"""Limits the work for one request. Code counts its steps here if its work grows with the input."""
 
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -10,18 +10,18 @@ STEPS = 2_000_000
 
 
 class TooCostly(BylawError):
-    """Raised if the request would take too long. In that case nothing is decided or written."""
+    """Raised if the request would take too long. Nothing is then decided or written."""
 
     code = "BY705"
 
 
 class Cost:
-    """The steps that a request may still use. Inside a `with` block, all work done by the current task is counted."""
+    """The steps that a request may still use. A `with` block counts all work done by the current task."""
 
     def __init__(self, steps: int = STEPS) -> None:
         self._most = self._left = steps
         self.pause: Callable[[], None] | None = None
-        """Called between two pieces of work, so that other requests can run first."""
+        """Called between two pieces of work to let other requests run first."""
         self.is_large = False
         """Whether the request has turned out to be expensive."""
 
@@ -39,7 +39,7 @@ class Cost:
             self.pause()
 
     def check(self) -> None:
-        """Raise an error if the request has used up its steps, even if code has caught an earlier `TooCostly`."""
+        """Raise an error if the request has used up its steps, even if other code has caught an earlier `TooCostly`."""
         if self._left < 0:
             hint = "send fewer or shorter messages, or fewer calls"
             raise TooCostly(f"the request takes more than {self._most:,} steps", hint=hint)

@@ -36,7 +36,7 @@ _HOURS = re.compile(
 
 
 class Day(NamedTuple):
-    """A date in a text, with its position. The year is 0 if the text gives no year."""
+    """A date and its position in a text. The year is 0 if the text does not contain it."""
 
     year: int
     month: int
@@ -79,7 +79,7 @@ def days(words: str) -> tuple[Day, ...]:
 
 
 def spoken_day(text: str) -> date | None:
-    """Return the date that makes up the whole text. None if the text is not a date or the date is ambiguous."""
+    """Return the date if it makes up the whole text and is unambiguous. Otherwise, return None."""
     said = " ".join(text.casefold().split()).strip(" .,;!")
     meant: set[date] = set()
     for each in days(said):
@@ -93,7 +93,7 @@ def spoken_day(text: str) -> date | None:
 
 @lru_cache(maxsize=4096)
 def times(words: str) -> frozenset[tuple[int, int]]:
-    """Return the times in a lower-case text, each as hour and minute. A range such as `9-11 am` gives both ends."""
+    """Return the times in a lower-case text, each as hour and minute. A range such as `9-11 am` yields both ends."""
     found: set[tuple[int, int]] = set()
     if not _TIMED.search(words):
         return frozenset()
@@ -122,7 +122,7 @@ _WRITTEN = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s?([smhd]?)")
 
 
 def read_duration(text: str, *, unit: bool = False) -> float | None:
-    """Return a positive duration in seconds, or None if the text is not one. If `unit` is set, the text must contain a
+    """Return a positive duration in seconds, or None for any other text. If `unit` is set, the text must contain a
     unit.
     """
     found = _WRITTEN.fullmatch(text.strip())

@@ -1,4 +1,4 @@
-"""Normalises text for searching, so that case, underscores and white space make no difference."""
+"""Normalises text for searching. Case, underscores and white space then make no difference."""
 
 import re
 from functools import lru_cache
@@ -34,9 +34,9 @@ def _joins(outer: str, inner: str) -> bool:
 
 
 def stands_whole(value: str, text: str) -> bool:
-    """Whether `value` occurs in `text` outside a longer word, number, address, path or id.
+    """Whether `value` occurs in `text` and is not part of a longer word, number, address, path or id.
 
-    `hart@x.com` does not occur in `jo.hart@x.com`, nor `AC-22` in `AC-22-7`, nor `50` in `12.50`.
+    `hart@x.com` does not occur in `jo.hart@x.com`, `AC-22` not in `AC-22-7`, and `50` not in `12.50`.
     """
     here = text.find(value) if value else -1
     while here >= 0:
@@ -69,17 +69,17 @@ def fold(text: str) -> str:
 
 
 _RUN_ON = re.compile(r"((?:www\.|://|@)\S*\w\.)(?=[A-Z][a-z]*\s)")
-"""Matches a link or address that is directly followed by the next sentence, as in `x.com.They sent`."""
+"""Matches a link or address that the next sentence directly follows, as in `x.com.They sent`."""
 
 
 def fold_said(text: str) -> str:
-    """Normalise a message. Underscores are kept because they join the parts of a name."""
+    """Normalise a message. Underscores are kept because they join parts of a name."""
     return lowered(_RUN_ON.sub(r"\1 ", text) if "." in text else text)
 
 
 def lowered(text: str) -> str:
     if not text.isascii() and _FOREIGN_LETTER.search(text) is None:
-        # Folding letter by letter would be far slower, and a single dash or quote would trigger it.
+        # Folding letter by letter would be far slower. A single dash or quote would trigger it.
         folded = text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
     else:
         folded = text.casefold()
@@ -104,9 +104,7 @@ _ENDINGS = ("ments", "ment", "ings", "ing", "ied", "ies", "ed", "es", "als", "al
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """Return the stem of a word, which is the same for all its forms. For example, it is "mov" for moved, moving and
-    move.
-    """
+    """Return the stem that all forms of a word share. For example, it is "mov" for moved, moving and move."""
     word = _IRREGULAR.get(word, word)
     ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) >= 3), "")
     word = word.removesuffix(ending)

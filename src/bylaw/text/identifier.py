@@ -10,7 +10,7 @@ _TRIM = ".,;:!?'\"()"
 
 
 def is_prose(text: str) -> bool:
-    """Whether a person or an agent composed `text`, as opposed to copying it from a record."""
+    """Whether a person or an agent composed `text`. Otherwise, it was copied from a record."""
     return len(text) > 80 or text.count(" ") >= _PROSE_WORDS or "\n" in text
 
 
@@ -21,7 +21,7 @@ def identifiers(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def is_identifier(value: str) -> bool:
-    """Whether `value` looks like an identifier (a code, an address or a link), not like a word or a date."""
+    """Whether `value` looks like an identifier (a code, an address or a link) and not like a word or a date."""
     if len(value) < 3 or len(value) > 200 or any(character.isspace() for character in value):
         return False
     if "://" in value or value.startswith("www.") or re.fullmatch(r"[^@]+@[^@]+\.[^@]+", value):
@@ -54,5 +54,5 @@ def without_joined(text: str) -> str:
 
 
 def is_word(value: str) -> bool:
-    """Whether a value consists of words, so that it could occur in an address by chance."""
+    """Whether a value consists of words. It could then occur in an address by chance."""
     return _NOT_A_WORD.search(value) is None

@@ -18,7 +18,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def figure(text: str) -> Decimal | None:
-    """Return the number that is written as in `1,200.50` or `250,00`. None for any other text."""
+    """Return a number written as in `1,200.50` or `250,00`. None for any other text."""
     if not _FIGURES.fullmatch(text.strip()):
         return None
     plain = text.strip().lstrip("$\u20ac\u00a3 ").replace("'", "").replace("\u2019", "")

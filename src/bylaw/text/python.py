@@ -1,6 +1,6 @@
 """Parses Python text in one thread at a time.
 
-Up to Python 3.11, `ast.parse` counts its recursion depth across threads, so that two concurrent calls can fail.
+Up to Python 3.11, `ast.parse` counts its recursion depth across threads, so two concurrent calls can fail.
 """
 
 import ast

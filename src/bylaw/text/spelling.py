@@ -1,4 +1,4 @@
-"""The common spellings of dates, amounts, numbers and other values, both in text and in data."""
+"""The common spellings of dates, amounts, numbers and other values, in text and in data."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from bylaw.text.number import ONES, TENS, canonical
 _SPOKEN = 10_000
 """Numbers up to this may be written out in words."""
 _NEAR = 40
-"""How many characters before and after a month or a number may belong to the same date."""
+"""How many characters around a month or a number may belong to the same date."""
 _IN_WORD = ascii_lowercase + digits + "._/:-"
 """Characters of a word that may have been cut off at either end of a shortened text."""
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d)?\S*)?")

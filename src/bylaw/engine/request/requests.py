@@ -64,7 +64,7 @@ class Requests:
         self._told: dict[int, list[str]] = {}
         self._spending = Spending(ledger)
         self._text = (0, "")
-        """The number of user messages and their text, as of the last request."""
+        """The number and text of the user's messages at the last request."""
         self._found: dict[int, tuple[Objection, ...]] = {}
         """Objections to calls, by step."""
 
@@ -112,7 +112,7 @@ class Requests:
         return found
 
     def digest(self, before: int) -> str:
-        """Return the id, in the log, of the allowance before a step."""
+        """Return the log's id for the allowance before a step."""
         count = self._count(before)
         if count not in self._digests:
             found = self.allowance(before)

@@ -22,12 +22,12 @@ _CURRENCY = re.compile(rf"^{_NAMES}|{_NAMES}$")
 
 class Saying:
     def __init__(self, view: View, *, quoted: str) -> None:
-        """`quoted` is the text that the user told the agent to follow. The agent may quote it in its own texts."""
+        """`quoted` is the text that the user told the agent to follow. The agent's own texts may quote it."""
         self._view, self._quoted = view, fold(quoted)
 
     def is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether a value equals the one that the user's words specify. A text that merely occurs in these words is
-        not a match.
+        """Whether a value equals the one that the user's words specify. A text that merely occurs in the words does not
+        match.
         """
         if slot.value is not None and kind in ("flag", "moment", "number"):
             return _is_same(slot.value, value)
@@ -45,9 +45,7 @@ class Saying:
         return kind != "text" and any([*map(fold, identifiers(words))] == [bare] for words in quotes)
 
     def is_in_part(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether the words that specify a value also contain other values, or contain only part of the value, as in
-        "on the 27th".
-        """
+        """Whether the words that specify a value also contain other values, or only part of it, as in "on the 27th"."""
         quotes = self._view.words(slot.said)
         if kind == "moment":
             return any(_may_be_day(str(value), words) for words in _joined(quotes))
@@ -83,7 +81,7 @@ class Saying:
 
 
 def _is_same(meant: str | float | bool, given: str | float) -> bool:
-    """Whether a value has the same meaning as the user's words: the same number, time or word. Seconds are ignored."""
+    """Whether a value and the user's words mean the same number, time or word. Seconds are ignored."""
     if isinstance(meant, bool) or (one := number_of(meant)) is None or (other := number_of(given)) is None:
         one, other = (fold(str(each)).replace("t", " ") for each in (meant, given))
         return bool(one) and (one == other or (DAY.match(one) is not None and other.startswith(one)))
@@ -91,9 +89,7 @@ def _is_same(meant: str | float | bool, given: str | float) -> bool:
 
 
 def _joined(quotes: Sequence[str]) -> list[str]:
-    """Return the quotes, together with dates assembled from several quotes, such as "the 10th to the 13th" and "of
-    June".
-    """
+    """Return the quotes, and dates assembled from several quotes, such as "the 10th to the 13th" and "of June"."""
     if len(quotes) < 2:
         return [*quotes]
     ordinals = _ORDINAL.findall(" ".join(quotes))
@@ -101,7 +97,7 @@ def _joined(quotes: Sequence[str]) -> list[str]:
 
 
 def _is_only_day(value: str, words: str) -> bool:
-    """Whether the words name the date of this time and no other date. Also true for a time of day without a date."""
+    """Whether the words name this time's date and no other date. Also true for a time of day without a date."""
     day = DAY.match(value)
     spelling = spell(day[0] if day else value)
     named = {(each.month, each.day) for each in days(words)}
@@ -109,7 +105,7 @@ def _is_only_day(value: str, words: str) -> bool:
 
 
 def _may_be_day(value: str, words: str) -> bool:
-    """Whether the words also name other dates, or do not state the month or week to which this time belongs."""
+    """Whether the words also name other dates, or leave out the month or week of this time."""
     day = DAY.match(value)
     if day is None:
         return False
@@ -121,7 +117,7 @@ def _may_be_day(value: str, words: str) -> bool:
 
 
 def _is_only_number(number: float, words: str) -> bool:
-    """Whether the words consist only of this number, in figures or in words, possibly with a currency."""
+    """Whether the words are only this number, in digits or spelled out, possibly with a currency."""
     spelling = spell(number)
     bare = _CURRENCY.sub("", words).strip()
     return spelling is not None and (figure(bare) == Decimal(repr(number)) or spelling.is_written_out(bare))

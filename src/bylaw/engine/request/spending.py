@@ -1,4 +1,4 @@
-"""Determines whether earlier calls may have used up a request. A request permits one call for each tool and target
+"""Determines whether earlier calls may have used up a request. A request permits one call for each tool and target that
 it names.
 """
 
@@ -17,7 +17,7 @@ from bylaw.trace.event import Call
 
 Target = tuple[str, ...]
 Candidates = Callable[[Call], Sequence[Held]]
-"""Given the judged call, returns the requested actions that a call may perform."""
+"""Returns the requested actions that a call may perform, given the judged call."""
 
 
 class Spending:
@@ -31,15 +31,14 @@ class Spending:
         self._made: dict[tuple[int, Target], list[CallRecord]] = {}
         """The writes that may have had a given target, by action and target."""
         self._seen: dict[int, tuple[Deed, int]] = {}
-        """Actions by their Python id, each with the number of its writes that are in `_made`. Storing the action
-        prevents Python from reusing its id.
+        """Actions by Python id, each with the number of its writes in `_made`. Storing the action keeps Python from
+        reusing its id.
         """
 
     def is_used_up(self, at: CallRecord, candidates: Candidates) -> bool:
-        """Whether the request is used up for this call by calls that ran or may have run.
+        """Whether calls that ran or may have run have used up the request for this call.
 
-        Of the messages that request the call, only the latest is considered. Each action in that message permits one
-        call per target.
+        Of the messages that request the call, only the latest counts. Each action in it permits one call per target.
         """
         if at.tool is None or not self._has_earlier(at):
             return False
@@ -86,8 +85,7 @@ class Spending:
 def new_words(said: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """Yield the user's messages that add something, with their steps. An immediate repetition is not a new request.
 
-    If there are other messages in between, the same words are a new request: a second "Forget it." may withdraw a
-    different request.
+    After other messages, the same words are a new request: a second "Forget it." may withdraw a different request.
     """
     last = ""
     for step, text in said:
@@ -97,11 +95,11 @@ def new_words(said: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 _ANY: Target = ("\0any",)
-"""The target of a call whose arguments cannot be read. Such a call may have any target."""
+"""The target of a call with unreadable arguments. Such a call may have any target."""
 
 
 def _targets(deed: Deed, tool: Tool, call: Call) -> Iterator[Target]:
-    """Yield the targets of a call for an action. If the action names only one target, all calls share it."""
+    """Yield the targets of a call for an action. If the action names only one target, all its calls share it."""
     if not is_readable(call, tool):
         yield _ANY
         return
@@ -110,7 +108,7 @@ def _targets(deed: Deed, tool: Tool, call: Call) -> Iterator[Target]:
 
 
 def _names_several(slot: Slot, kind: str) -> bool:
-    """Whether a request names several targets for an argument, either individually or as everything that matches."""
+    """Whether a request names several targets for an argument, either one by one or as everything that matches."""
     named = {source.named for source in slot.sources}
     return kind in ("name", "address", "link") and (slot.every or len(slot.said) + len(named) > 1)
 

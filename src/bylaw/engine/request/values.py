@@ -1,4 +1,4 @@
-"""The argument values of a call, and the dates and words in a text, in a form that can be compared."""
+"""The values in a call's arguments, and the dates and words in a text, in comparable form."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,8 +35,8 @@ _A_DAY = re.compile(
 
 
 def parts_of(given: Any, tool: Tool | None = None) -> list[str | float]:
-    """Return an argument's values: the items of a list, the values of a record including undeclared keys, and each
-    address in a text that contains addresses.
+    """Return an argument's values: the items of a list, the values of a record (including undeclared keys), or the
+    addresses in a text.
     """
     if given.__class__ is not str and isinstance(given, (int, float)):
         return [given]
@@ -70,7 +70,7 @@ def ends_of(words: str) -> Iterator[str]:
 def says(words: str, text: str) -> bool:
     """Whether a normalised text contains normalised words. Dates, times and numbers match in any form.
 
-    Of the remaining words, only content words are compared, and one word of a name is enough.
+    Otherwise, only content words are compared. One word of a name is enough.
     """
     if occurs(words, text) >= 0:
         return True
@@ -88,7 +88,7 @@ def says(words: str, text: str) -> bool:
 
 
 def _by_half_days(text: str) -> set[tuple[int, int]]:
-    """Return the times in a text that do not specify morning or afternoon, because people seldom do so."""
+    """Return the times in a text, ignoring morning and afternoon. People seldom say which one they mean."""
     return {(hour % 12, minute) for hour, minute in times(text)}
 
 
@@ -126,7 +126,7 @@ def is_code(name: str) -> bool:
 
 
 class View:
-    """The texts with which the values of a call are compared, taken from `Provenance` as of the step before the
+    """The texts with which the values of a call are compared. They come from `Provenance` as of the step before the
     call.
     """
 
