@@ -1,1 +1,1 @@
-"""Actions: what a call of a generic tool does (`browser_click`, `execute_sql`, `bash`). Start with `performing.py`."""
+"""Actions: the effects of calls to generic tools (`browser_click`, `bash`). Start with `performing.py`."""

@@ -1,4 +1,4 @@
-"""The actions of a pack, and how each is recognised."""
+"""A pack's actions, and the conditions that recognise each one."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -15,11 +15,11 @@ from bylaw.reading.sql_tables import Table
 
 Otherwise = Literal["ask", "deny", "allow"]
 FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
-"""Roles of elements that hold typed text."""
+"""Roles of elements that contain typed text."""
 
 
 class TargetTerms(Struct, frozen=True):
-    """Describes the element that an action targets, and its page."""
+    """Describes an action's target element and its page."""
 
     page: Pattern | None
     element: ElementTerms
@@ -29,7 +29,7 @@ class TargetTerms(Struct, frozen=True):
 
 
 class ReadTerms(Struct, frozen=True):
-    """The argument that contains the action, and what its content must meet."""
+    """The argument that contains the action, and the conditions on its content."""
 
     argument: str
     kind: Kind
@@ -37,7 +37,7 @@ class ReadTerms(Struct, frozen=True):
     statements: tuple[str, ...] = ()
     tables: tuple[Pattern, ...] = ()
     declared: Mapping[str, Table] = {}
-    """The tables of the database that the pack declares, by name."""
+    """The database tables that the pack declares, by name."""
     bounded: bool | None = None
     programs: tuple[str, ...] = ()
     operands: tuple[Pattern, ...] = ()
@@ -46,7 +46,7 @@ class ReadTerms(Struct, frozen=True):
     root: str = ""
     inside: bool | None = None
     ordinary: bool | None = None
-    """Whether every file whose contents are shown or copied has an ordinary name. Commands need a closed form."""
+    """Whether every file that is shown or copied has an ordinary name. Commands need a closed form."""
     ordinary_names: tuple[str, ...] = ()
     runs: bool | None = None
     run_lines: tuple[RunLine, ...] = ()
@@ -62,7 +62,7 @@ class ReadTerms(Struct, frozen=True):
 
 
 class Action(Struct, frozen=True):
-    """An action that calls of some tools perform."""
+    """An action of some tools' calls."""
 
     name: str
     of: tuple[str, ...]
@@ -76,7 +76,7 @@ class Action(Struct, frozen=True):
 
     @property
     def kind(self) -> Kind:
-        """How the action is recognised: by a part of the call that a reader finds, or by the call as a whole."""
+        """How the action is recognised: in a part of the call found by a reader, or by the call as a whole."""
         return "page" if self.on is not None else "call" if self.reads is None else self.reads.kind
 
     @property
@@ -92,7 +92,7 @@ class Action(Struct, frozen=True):
 
 
 class PageTerms(Struct, frozen=True):
-    """How pages are reported in a conversation."""
+    """How a conversation reports pages."""
 
     tools: tuple[str, ...]
     unchanged_by: tuple[str, ...]
@@ -102,11 +102,11 @@ class PageTerms(Struct, frozen=True):
     description: tuple[str, ...]
     content: tuple[ElementTerms, ...] = ()
     looks: tuple[Pattern, ...] = ()
-    """Patterns for whole addresses of view-only pages: opening them in a browser changes nothing. Each pattern matches
-    only one host.
+    """Patterns for full addresses of view-only pages, which a browser can open without changing anything. Each pattern
+    matches only one host.
     """
     fields: tuple[Pattern, ...] = ()
-    """Whole names of fields on these pages. Typing into such a field changes nothing else."""
+    """Full names of fields on these pages. Typing into them changes nothing else."""
 
     def lists(self, address: str) -> bool:
         """Whether opening an address only shows something."""
@@ -141,6 +141,6 @@ class Actions(Struct, frozen=True):
     unread: Mapping[str, frozenset[str]]
     """The harmless arguments, by tool."""
     secrets: Mapping[str, frozenset[str]]
-    """For each tool, the arguments in which a value that may be a secret leaves the call unresolved."""
+    """For each tool, the arguments that leave the call unresolved if a value may be a secret."""
     plain: Mapping[str, Tool]
     """The tools without the changes that their actions declare."""

@@ -48,9 +48,9 @@ _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "path": ("path", frozenset(("root", "inside", "ordinary"))),
     "url": ("url", frozenset(("scheme", "host", "path", "query"))),
 }
-"""For each value of `reads`: the kind of action, and the conditions that it may have."""
+"""The kind of action for each value of `reads`, and its possible conditions."""
 _NEEDS = {"sql": ("sqlglot", "read-sql"), "shell": ("tree_sitter_bash", "read-shell")}
-"""For each reader: the package that it needs and the extra that installs it."""
+"""The package that each reader needs, and the extra that installs it."""
 _SCHEMAS: Mapping[TakenType, str] = {
     "text": "string",
     "money": "string",
@@ -100,7 +100,7 @@ def action_tools(
 
 
 def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, list[BylawError]]:
-    """Return the actions of a file whose tools have been read."""
+    """Return a file's actions, after its tools have been read."""
     file, source, _ = read_record(source, ToolsFile)
     tables = {
         name: Table(frozenset(map(str, (*table.columns, *table.keys))), frozenset(map(str, table.keys)))
@@ -127,7 +127,7 @@ def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, l
 
 
 def default_pages() -> PageTerms:
-    """Return how pages are reported in a conversation by default."""
+    """Return the default way in which a conversation reports pages."""
     return _Reader(Located("tools.yaml", {}, {}), {}).pages(None)
 
 
@@ -331,7 +331,7 @@ class _Reader:
 
 
 def type_of(error: BylawError) -> type[BylawError]:
-    """Return the class of an error, so that it can be raised again with its place."""
+    """Return an error's class, to raise it again with its place."""
     return type(error)
 
 

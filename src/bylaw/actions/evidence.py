@@ -1,4 +1,4 @@
-"""Decides which results of generic tools count as evidence: every value must come from a source that the pack names."""
+"""Decides which results of generic tools are evidence. Every value must come from a source that the pack names."""
 
 import re
 from collections.abc import Container, Iterable
@@ -12,7 +12,7 @@ _USE_ACTION = (
 
 
 def shows_facts(action: Action, found: Any = None) -> bool:
-    """Whether results of an action may be evidence. `found` is what a reader found in one call.
+    """Whether an action's results may be evidence. `found` is what a reader found in one call.
 
     A query may show plain columns of a table that the pack names, and an address may show content of a host that it
     names. The agent itself may have written a shell's output or a file's content. Pages have separate observations.
@@ -26,9 +26,9 @@ def shows_facts(action: Action, found: Any = None) -> bool:
 
 
 def why_no_evidence(actions: Actions, tool: str, bodies: Iterable[str], keys: Container[str]) -> tuple[str, str]:
-    """Return why results of a tool or action cannot show facts, and what to do. Empty if they can.
+    """Return why a tool's or action's results cannot show facts, and what to do. Empty if they can.
 
-    `bodies` contains its observations as text, `keys` the keys of their entities.
+    `bodies` contains its observations as text, and `keys` contains the keys of their entities.
     """
     of_tool = actions.by_tool.get(tool, ())
     if actions.pages.changes_with(tool) or any(each.kind == "page" for each in of_tool):

@@ -1,4 +1,4 @@
-"""Determines which calls on a page only look, and what the user's consent to any other call covers: one element with
+"""Determines which calls on a page change nothing, and what the user's consent to other calls covers: one element with
 its frame and form, and the page as shown.
 """
 
@@ -24,9 +24,9 @@ from bylaw.reading.page import Element, Page
 from bylaw.trace.event import Call
 
 _PASSING = frozenset(("active", "cursor"))
-"""States of elements that change while a user only looks at the page."""
+"""Element states that change even if a user only looks at the page."""
 _PASSING_PARTS = frozenset(("banner", "contentinfo", "navigation"))
-"""Parts of a page that rarely affect elements elsewhere."""
+"""Parts of a page that rarely affect other elements."""
 _DIGITS = 20
 """The length of a fingerprint: 80 bits."""
 _LONGEST_NAME = 1500
@@ -38,7 +38,7 @@ _LONGEST_DIALOG = 1000
 def only_types(page: Page, target: Targeted, arguments: Mapping[str, Any], terms: PageTerms) -> bool:
     """Whether a call only types into a listed field on a listed page.
 
-    A click or a key may have any effect, because no snapshot shows a page's scripts and what covers an element.
+    A click or a key may have any effect, because snapshots show neither a page's scripts nor elements on top of others.
     """
     element, item = target.element, target.item
     known = {*terms.target, *terms.description}
@@ -57,9 +57,9 @@ def _given(arguments: Mapping[str, Any]) -> set[str]:
 
 
 def listed_page(page: Page, element: Element, terms: PageTerms) -> str:
-    """Return the listed address to which a link leads, or an empty string for any other element.
+    """Return the listed address to which a link leads, or an empty string for other elements.
 
-    Only opening the address counts as a look, so a page that misstates it gains nothing.
+    Only opening the address is a look-up, so a page cannot gain anything by a false address.
     """
     if element.role != "link" or page.is_in_frame(element) or not (written := written_link(page, element)):
         return ""
@@ -72,7 +72,7 @@ def listed_page(page: Page, element: Element, terms: PageTerms) -> str:
 
 
 def identity_of(page: Page, element: Element) -> dict[str, Any]:
-    """Return a card's description of a page element. A yes does not count for another element or page state."""
+    """Return a card's description of a page element. A yes is not valid for another element or page state."""
     above = tuple(page.ancestors(element))
     frame = next((each for each in above if each.role == "iframe"), None)
     form = next((each for each in above if each.role in FORMS), frame)
@@ -90,8 +90,8 @@ def identity_of(page: Page, element: Element) -> dict[str, Any]:
 
 
 def _around(page: Page, element: Element) -> list[Any]:
-    """Return an element with everything that the page shows and that the user bases the decision on. Headers, footers
-    and menus around other elements are left out, because a clock in them may change at any time.
+    """Return an element and everything on the page that matters for the user's decision. Headers, footers and menus
+    around other elements are left out, because a clock in them may change at any time.
     """
     above = {element.at, *(each.at for each in page.ancestors(element))}
     named = [(each.role, each.name) for each in page.ancestors(element) if each.name]
@@ -124,8 +124,7 @@ def _shown(page: Page) -> list[Any]:
 def identity_of_call(state: PageState, call: Call) -> dict[str, Any]:
     """Return a card's description of the page for a call without an action on a known element.
 
-    While a dialog is open, the page is known only from the result that announced the dialog. Raises NotTaken if the
-    page is unknown.
+    While a dialog is open, only the result that announced it shows the page. Raises NotTaken if the page is unknown.
     """
     if words := state.words:
         _, *found = words.split(_DIALOG)

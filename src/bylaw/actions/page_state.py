@@ -1,4 +1,4 @@
-"""Tracks the page that the agent was last shown, until a call may have changed it."""
+"""Tracks the page last shown to the agent, until a call may have changed it."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,29 +15,29 @@ from bylaw.reading.url import Url, read_url
 from bylaw.trace.event import Call, Result
 
 _KEYED = frozenset(("button", "link", "menuitem", "menuitemcheckbox", "menuitemradio", "tab"))
-"""Roles of elements that Enter presses. In any other element, Enter submits the form."""
+"""Roles of elements that Enter activates. In other elements, Enter submits the form."""
 _PRESSED = _KEYED | {"checkbox", "radio", "switch"}
 _TICKED = frozenset(("checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"))
 CONTROLS = _PRESSED | FIELDS | {"option", "slider", "listbox", "treeitem"}
 FRAME = ElementTerms(("iframe",))
-"""A part of a page that comes from another document."""
+"""A part of a page from another document."""
 FORMS = frozenset(("form", "search"))
 _TABLES = frozenset(("table", "grid", "treegrid"))
 _ELSEWHERE = ("selector", "css", "xpath", "locator", "index", "x", "y", "coordinate", "coordinates", "position")
-"""Arguments with which other servers name an element that no snapshot shows."""
+"""Arguments that name elements outside the snapshot on other servers."""
 _QUIET_KEY = re.compile(
     r"[^\r\n]|Space|Tab|Escape|Backspace|Delete|Insert|CapsLock|Home|End|(?:Arrow|Page)(?:Up|Down|Left|Right)"
     r"|F[0-9]{1,2}|(?:Shift|Control|Alt|Meta)(?:Left|Right)?|ControlOrMeta|AltGraph|Key[A-Z]|(?:Digit|Numpad)[0-9]"
 )
-"""Matches keys that submit no form. Any other key may be Enter."""
+"""Matches keys that do not submit forms. Any other key may be Enter."""
 _OF_FOCUS = frozenset(("key", "keys", "text", "submit", "slowly", "delay"))
-"""Arguments of a call that acts on the focused element."""
+"""The arguments of a call on the focused element."""
 _MARKS = ("```yaml", "Page Snapshot", "### Snapshot", "Page URL:")
-"""How a snapshot starts in a result. The result may echo an argument that contains such text."""
+"""The start of a snapshot in a result. The result may echo an argument with such text."""
 
 
 class PageState:
-    """What is known about the browser's page. `unknown` says why nothing is known."""
+    """The browser's page, as far as known. `unknown` says why nothing is known."""
 
     def __init__(self, terms: PageTerms) -> None:
         self.terms = terms
@@ -52,11 +52,11 @@ class PageState:
         self._shown = -1
         """The step of the call that showed the page."""
         self._under_way: dict[int, int] = {}
-        """The steps of page-changing calls without a result, each with its turn."""
+        """The steps and turns of page-changing calls without a result."""
         self._beside: set[int] = set()
-        """The steps of snapshots that were requested while a page-changing call had no result.
+        """The steps of snapshots requested while a page-changing call had no result.
 
-        It is unknown which page they show.
+        They may show the page before or after the change.
         """
 
     def call(self, step: int, call: Call) -> None:
@@ -78,7 +78,7 @@ class PageState:
             self._unknown = f"`{call.tool}` may have changed the page, because it ended after the page was shown"
         elif result.refused and self._result is None:
             self._unknown = f"the page may have changed before `{call.tool}`, which did not run"
-        # Once the agent's next turn has begun, it no longer waits for calls of the previous turn.
+        # In its next turn, an agent no longer waits for the previous turn's calls.
         self._under_way = {each: turn for each, turn in self._under_way.items() if turn >= call.turn and each != step}
         if step == self._last and result.captured:
             self._words = result.text
@@ -91,7 +91,7 @@ class PageState:
 
     @property
     def page(self) -> Page | None:
-        """The page if it is known, read on demand."""
+        """The page, read on demand, if it is known."""
         return page if isinstance(page := self._read(), Page) else None
 
     def _read(self) -> Page | str:
@@ -108,7 +108,7 @@ class PageState:
         return self._words if self._result is None else ""
 
     def page_for(self, call: Call) -> Page:
-        """Return the page that the agent of a call has seen. Raises NotTaken if the page may have changed."""
+        """Return the page that a call's agent has seen. Raises NotTaken if the page may have changed."""
         page = self._read()
         if isinstance(page, str):
             raise NotTaken(page)
@@ -118,7 +118,7 @@ class PageState:
 
 
 def has_mark(value: Any) -> bool:
-    """Whether arguments contain text that starts a snapshot. The result may echo it."""
+    """Whether arguments contain the text that starts a snapshot, because the result may echo it."""
     if isinstance(value, str):
         return any(mark in value for mark in _MARKS)
     if isinstance(value, Mapping):
@@ -127,20 +127,19 @@ def has_mark(value: Any) -> bool:
 
 
 class Targeted(NamedTuple):
-    """An element on which a call acts."""
+    """A call's target element."""
 
     element: Element
     chain: tuple[Element, ...]
-    """The elements by which an action may name this one."""
+    """The element and those around it by which an action may name it."""
     item: Mapping[str, Any] = {}
-    """If a list of arguments names the element: the record that does so, such as a form field. Otherwise empty."""
+    """The record that names the element in a list of arguments, such as a form field. Empty if there is none."""
     act: int = 0
-    """The number of the operation within the call. One operation may affect several elements."""
+    """The operation's number in the call. One operation may affect several elements."""
 
 
 def named_elements(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapping[str, Any]]]:
-    """Return the elements that a call names, each with its record in a list of arguments. If it names none, return the
-    focused one.
+    """Return the elements that a call names, each with its record in a list of arguments, or else the focused element.
 
     Raises NotTaken if an element is unknown.
     """
@@ -155,13 +154,13 @@ def named_elements(page: Page, call: Call, terms: PageTerms) -> list[tuple[Eleme
 
 
 def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
-    """Return the elements on which a call acts.
+    """Return a call's target elements.
 
-    Raises NotTaken if an element is unknown, and if the call submits a form without pressing a button.
+    Raises NotTaken if an element is unknown, or if the call submits a form without pressing a button.
     """
     named, arguments = named_elements(page, call, terms), call.arguments
     if _submits(arguments) and any(element.role not in _KEYED for element, _ in named):
-        # Which button a browser then presses depends on scripts and on attributes that no snapshot shows.
+        # Which button the browser presses then depends on scripts and attributes that snapshots do not show.
         if arguments.get("text") or any(item for _, item in named):
             raise NotAtOnce(
                 "it types and submits a form in one step. Type first, look at the page, then press the button"
@@ -200,7 +199,7 @@ def _named(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapp
 
 
 def is_quiet(key: Any) -> bool:
-    """Whether a key submits no form. An unknown key may submit one."""
+    """Whether a key does not submit a form. An unknown key may submit one."""
     return isinstance(key, str) and all(map(_QUIET_KEY.fullmatch, re.split(r"(?<=.)\+", key, flags=re.DOTALL)))
 
 
@@ -211,7 +210,7 @@ def _check_inside(page: Page, element: Element) -> None:
 
 
 def _worked_on(page: Page, element: Element, item: Mapping[str, Any], act: int) -> Iterator[Targeted]:
-    """Yield the affected controls: the element's own control, and every control around it."""
+    """Yield the affected controls: the element's own, and every control around it."""
     chain = (element, *page.ancestors(element))
     end = next((at for at, each in enumerate(chain) if each.role in CONTROLS), None)
     if end is None:
@@ -238,7 +237,7 @@ def _by_ref(page: Page, ref: str) -> Element:
 
 
 def fits_page(page: Page, url: Pattern | None) -> bool:
-    """Whether a pattern occurs in a page's address without its query. A pattern never matches an unreadable address."""
+    """Whether a pattern matches part of a page's address without its query. Nothing matches an unreadable address."""
     if url is None:
         return True
     try:
@@ -261,7 +260,7 @@ def content_of(page: Page, content: Sequence[ElementTerms]) -> set[int]:
 
 
 def fits_target(page: Page, target: Targeted, terms: TargetTerms) -> bool:
-    """Whether a call's target is the element that an action describes."""
+    """Whether an action describes a call's target."""
     if terms.page is not None and (page.is_in_frame(target.element) or not fits_page(page, terms.page)):
         return False
     for each in target.chain:
@@ -273,19 +272,19 @@ def fits_target(page: Page, target: Targeted, terms: TargetTerms) -> bool:
 
 
 def _address(page: Page) -> str:
-    """Return a page's address without its query, in normal form. Raises NotTaken."""
+    """Return a page's normalised address without its query. Raises NotTaken."""
     url = _read(read_url, page.url)
     return url.origin + url.path
 
 
 def name_of(page: Page, element: Element) -> str:
-    """Return a description of an element, in the page's words."""
+    """Return a description of an element in the page's words."""
     name = label_of(page, element)
     return f'{element.role} "{name}" on {page.url}' if name else f"{element.role} without a name on {page.url}"
 
 
 def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) -> Any:
-    """Return the page's value for a parameter. Raises NotTaken if there is none or there are several."""
+    """Return the page's value for a parameter. Raises NotTaken unless there is exactly one."""
     if take.source == "page" and page.is_in_frame(element):
         raise NotTaken("the element belongs to another document, shown in a frame of the page")
     match take.source, take.field:
@@ -351,16 +350,16 @@ def _read(read: Callable[..., Url], *texts: str) -> Url:
 
 
 def written_link(page: Page, element: Element) -> str:
-    """Return the address of an element or of the link around it as the page writes it; empty if there is none.
+    """Return an element's address, or the address of the link around it, as the page writes it. Empty if there is none.
 
-    A relative address is not resolved, because a snapshot does not show what it is relative to (`<base>`).
+    A relative address stays relative, because a snapshot does not show its base (`<base>`).
     """
     links = (page.properties.get(each.at, {}).get("url", "") for each in (element, *page.ancestors(element)))
     return next(filter(None, links), "")
 
 
 def label_of(page: Page, element: Element) -> str:
-    """Return an element's name, or its text if the snapshot omits the name; empty if it shows neither.
+    """Return an element's name, or its text if the snapshot omits the name. Empty if it shows neither.
 
     Typed text is not a name.
     """
@@ -369,7 +368,7 @@ def label_of(page: Page, element: Element) -> str:
 
 
 def _shown(page: Page, element: Element) -> str:
-    """Return the text in an element. Raises NotTaken if it includes what the user typed into a field."""
+    """Return an element's text. Raises NotTaken if it includes text that the user typed into a field."""
     if _has_field(page, element):
         raise NotTaken("text typed into a field does not count as page content")
     return page.text_of(element)
@@ -401,7 +400,7 @@ def _trusted(take: Take, page: Page, terms: PageTerms) -> list[Element]:
 
 
 def _found_in(pattern: Pattern | None, text: str) -> Iterator[str]:
-    """Yield a pattern's matches in a text, line by line: the first group or the whole match."""
+    """Yield a pattern's matches in each line of a text: the first group or the whole match."""
     for found in pattern.finditer(text) if pattern is not None else ():
         value = found[1] if found.lastindex else found[0]
         if value and "\n" not in (found[0] or "") and value.strip():
@@ -416,7 +415,7 @@ def _field(take: Take, page: Page, terms: PageTerms) -> str:
 
 
 def filled_in(page: Page, elements: Sequence[Element]) -> list[str]:
-    """Return the values of the fields and ticked boxes among some elements of a page, with their names."""
+    """Return the fields and ticked boxes among some elements of a page, with names and values."""
     found: list[str] = []
     for element in elements:
         if element.role in _TICKED:
@@ -437,7 +436,7 @@ def _held(page: Page, field: Element) -> str:
 
 
 def _texts(page: Page, content: tuple[ElementTerms, ...], within: ElementTerms | None = None) -> Sequence[str]:
-    """Return the lines of a page as texts that patterns can search completely. Cached per page."""
+    """Return a page's lines as texts that patterns can search completely. Cached per page."""
     own: Any = page.__dict__
     kept: dict[Any, Sequence[str]] = own.setdefault("kept_texts", {})
     if (content, within) not in kept:
@@ -458,7 +457,7 @@ def _in_texts(lines: Iterator[str]) -> Sequence[str]:
 
 
 def text_of(value: Any) -> str:
-    """Return the only text of a result, which may also contain pictures. Empty if there is not exactly one text."""
+    """Return a result's only text, next to any pictures. Empty unless there is exactly one."""
     parts: Any = cast("Mapping[str, Any]", value).get("content") if isinstance(value, Mapping) else value
     if isinstance(parts, list):
         listed = [cast("Mapping[str, Any]", each) for each in cast("list[Any]", parts) if isinstance(each, Mapping)]
@@ -486,10 +485,10 @@ def _one(take: Take, found: Iterator[str]) -> str:
 
 
 def lines_of(page: Page, content: Sequence[ElementTerms], within: ElementTerms | None = None) -> Iterator[str]:
-    """Yield the texts of a page, or of its parts `within`: the name and text of each element, and neighbouring texts
-    within one element.
+    """Yield the texts of a page or of its parts `within`: each element's name and text, and neighbouring texts in one
+    element.
 
-    Parts of other documents, parts that anyone may have written, and typed text are left out.
+    Other documents' parts, parts that anyone may have written, and typed text are left out.
     """
     typed = {above.at for each in page.elements if each.role in FIELDS for above in page.ancestors(each)}
     places = content_of(page, (within,)) if within is not None else None
@@ -503,7 +502,7 @@ def lines_of(page: Page, content: Sequence[ElementTerms], within: ElementTerms |
             continue
         if places is not None and at not in places:
             continue
-        # An element's name may be composed of all its content.
+        # An element's name may consist of all its content.
         if element.name and not element.name.startswith("/") and at not in typed:
             yield " ".join(element.name.split())
         if element.text:

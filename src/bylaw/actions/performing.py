@@ -1,7 +1,7 @@
-"""Resolves each call of a generic tool to the actions that it performs.
+"""Resolves each call of a generic tool to its actions.
 
-Both live and in an audit, a call is resolved before it is judged. The parameters of an action come only from evidence:
-the call's own arguments, read by a suitable reader, or the page shown last.
+A call is resolved before it is judged, both live and in an audit. An action's parameters come only from evidence: the
+call's own arguments, read by a suitable reader, or the page shown last.
 """
 
 import re
@@ -23,7 +23,7 @@ from bylaw.trace.event import Call, Event, Result
 _OF_PAGES = frozenset(
     ("key", "keys", "text", "submit", "slowly", "delay", "button", "modifiers", "doubleClick", "values", "fields")
 )
-"""Arguments of a call on a page whose meaning is known."""
+"""Page arguments with a known meaning."""
 _CUT = re.compile(
     r"[\u2026\ufffd]|[\u2022\u25cf\u2588\u2593\u2592\u2591\u25a0]{2}|(?:(?<![/.])\.{3,}|\[[^\[\]]*[A-Za-z]{5}[^\[\]]*\]"
     r"|<[^<>]*[A-Za-z]{4}[^<>]*>)\s*$"
@@ -32,52 +32,49 @@ _CUT = re.compile(
 MOST = 50
 """The maximum number of actions in a call."""
 LONGEST = 200
-"""The maximum length of a part of a call in a message."""
+"""The maximum length of a call's part in a message."""
 
 
 class Performed(Struct, frozen=True):
     calls: tuple[Call, ...]
     """The performed actions as calls, in order."""
     unresolved: str = ""
-    """Why the actions are unknown. Empty if they are known."""
+    """The reason why the actions are unknown. Empty if they are known."""
     otherwise: Otherwise = "ask"
-    """The answer to a call with unknown actions."""
+    """The answer for a call with unknown actions."""
     shown: Call | None = None
-    """The unresolved call as a reviewer sees it, without the agent's description of an element."""
+    """The unresolved call for a reviewer, without the agent's description of an element."""
     look_up: str = ""
-    """The tool to call first, if looking at the page would help."""
+    """The tool to call first, if seeing the page would help."""
     instead: Call | None = None
-    """The call to make instead: it opens the page to which a link leads."""
+    """The call to make instead. It opens the page that a link points to."""
     is_evidence: bool = False
-    """Whether the result comes only from the source that the call's one action names, and contains nothing from the
-    agent.
-    """
+    """Whether the result comes only from the source that the call's one action names, with nothing from the agent."""
     untold: tuple[Mapping[str, Any], ...] = ()
-    """For each action, the values of the call that are not parameters of the action. Calls with different values are
-    different calls.
+    """For each action, the call's values that are not its parameters. Calls with different values are different calls.
     """
 
     @property
     def compared(self) -> Any:
-        """Everything that a decision depends on. It is equal for two calls with the same effect."""
+        """Everything behind a decision. Two calls with the same effect have the same value."""
         calls = [(each.tool, each.arguments) for each in self.calls]
         arguments = self.shown.arguments if self.shown is not None else {}
         return calls, list(self.untold), self.unresolved, arguments
 
 
 class Part(Struct, frozen=True):
-    """A part of a call as a reader found it: a statement, a command, or an element."""
+    """A part of a call, found by a reader: a statement, a command or an element."""
 
     kind: Kind
     argument: str
     value: Any
     words: str
     item: Mapping[str, Any] = {}
-    """The record in a list of arguments. Otherwise empty."""
+    """The part's record in a list of arguments. Empty if there is none."""
     is_moved: bool = False
-    """Whether a command may run in a folder other than the first."""
+    """Whether a command may run outside the first folder."""
     target: Any = None
-    """What the call does to the element."""
+    """The call's effect on the element."""
 
 
 class Performing:
@@ -86,10 +83,10 @@ class Performing:
     def __init__(self, actions: Actions) -> None:
         self._actions = actions
         self._calls: dict[int, Call] = {}
-        """Calls without results, by step, of tools that may show a page."""
+        """Calls without results by tools that may show a page, by step."""
         self._state: Any = None
         self._shells = {tool for tool, found in actions.by_tool.items() if any(map(_goes_on, found))}
-        """Tools whose shell continues from call to call."""
+        """Tools whose shell continues in the next call."""
         self._moved: set[str] = set()
         """Tools whose shell may have left its first folder."""
         if any(actions.pages.changes_with(tool) for tool in actions.by_tool):
@@ -117,11 +114,11 @@ class Performing:
                 state.result(event, call)
 
     def of(self, call: Call) -> Performed | None:
-        """Return the actions that a call will perform, or None if its tool has no actions."""
+        """Return the actions that a call will perform, or None if its tool has none."""
         return self._performed(call, self._state)
 
     def on_snapshot(self, call: Call, snapshot: str) -> Performed | None:
-        """Return the actions that a call would perform on the page in a snapshot."""
+        """Return the actions that a call would perform on a snapshot's page."""
         from bylaw.actions.page_state import PageState
 
         state, tool = PageState(self._actions.pages), self._actions.pages.snapshot
@@ -146,7 +143,7 @@ class Performing:
             why = error.reason if isinstance(error, Unreadable) else str(error)
             return self._unresolved(call, state, why, otherwise)
         except Exception as error:
-            # If a reader failed, it has not read the call, so the call's text may mean anything.
+            # A call that a reader could not read may mean anything.
             return self._unresolved(call, state, f"it cannot be read ({type(error).__name__})", otherwise)
         calls, untold = tuple(each for each, _ in found), tuple(each for _, each in found)
         return Performed(calls, untold=untold, is_evidence=len(calls) == 1 and resolving.is_evidence)
@@ -201,7 +198,7 @@ def _commands(text: str) -> tuple[Any, ...]:
 
 
 class _OpenInstead(Exception):
-    """The agent should open the page to which a link leads, rather than click on the link."""
+    """The agent should open the link's page by its address instead of clicking."""
 
     def __init__(self, call: Call) -> None:
         super().__init__("a click may do more than open the page to which the link leads")
@@ -221,11 +218,11 @@ class _Resolving:
         self._is_moved = is_moved
         self._page: Any = None
         self.is_evidence = True
-        """Whether no part of the call lets the agent choose the content of the result."""
+        """True if the agent cannot choose the result's content in any part of the call."""
 
     def calls(self) -> list[tuple[Call, Mapping[str, Any]]]:
-        """Return the performed actions as calls, each with the values that it leaves out. Raises NotTaken or Unreadable
-        if they are unknown.
+        """Return the actions as calls, each with the call's remaining values. Raises NotTaken or Unreadable if they are
+        unknown.
         """
         self._check_secrets()
         arguments = self._call.arguments
@@ -250,12 +247,12 @@ class _Resolving:
                 act = place if part.target is None else part.target.act
                 found.append((self._made(action, part), self._untold(action, part), act))
         if not parts:
-            # If the parts of calls matter, an action that every call performs does not explain a call without parts.
+            # If other actions match parts of a call, a call without parts needs more than an action for every call.
             is_whole = all(each.kind == "call" for each in self._actions)
             if not any(is_whole or not each.is_of_any_call for each in whole):
                 raise NotTaken("no action is declared for this call")
         self._check_arguments(fitted)
-        # A write counts once for each action that performs it.
+        # A write counts once for each of its actions.
         counted = {each.name for each in self._actions if each.effect == "write"}
         listed: list[tuple[str, Any, int]] = []
         known: list[tuple[Call, Mapping[str, Any]]] = []
@@ -267,13 +264,13 @@ class _Resolving:
         if len(known) > MOST:
             raise NotTaken(f"it performs more than {MOST} actions")
         if len(known) > 1:
-            # Consent to one action does not cover a call that performs other actions too.
+            # Consent to one action does not cover a call with other actions too.
             together = [each.tool for each, _ in known]
             known = [(each, {**untold, "made together": together}) for each, untold in known]
         return known
 
     def _check_secrets(self) -> None:
-        """Check that no argument listed under `secrets` has a value that may be a password, key or token."""
+        """Check that no argument under `secrets` may be a password, key or token."""
         from bylaw.reading.secret import secrets_in, secrets_in_command
 
         shells = {each.reads.argument for each in self._actions if each.reads is not None and each.kind == "shell"}
@@ -284,7 +281,7 @@ class _Resolving:
                     raise NotTaken(f"`{found[0][:6]}...` in `{name}` may be a password, key or token")
 
     def _may_look(self) -> bool:
-        """Whether a call names nothing that it could press, choose or fill in."""
+        """Whether a call names nothing to press, choose or fill in."""
         given = self._call.arguments
         named = (*self._pages.target, "key", "keys", "fields", *filter(names_element, given))
         if not self._pages.changes_with(self._call.tool) or self._call.tool == self._pages.snapshot:
@@ -306,9 +303,7 @@ class _Resolving:
             raise _OpenInstead(call)
 
     def _fitting(self, part: Part) -> list[Action]:
-        """Return the actions that a part of the call performs. Fallback actions are returned only if no other action
-        fits.
-        """
+        """Return the actions of a part of the call. Fallback actions are used only if no other action fits."""
         for is_fallback in (False, True):
             of_part = (each for each in self._actions if each.kind == part.kind and each.is_fallback is is_fallback)
             if fitting := [each for each in of_part if self._fits(each, part)]:
@@ -393,7 +388,7 @@ class _Resolving:
         return Call(action.name, arguments, call.id, call.by, call.turn, call.agent, "", call.time, call.refused)
 
     def _untold(self, action: Action, part: Part | None) -> dict[str, Any]:
-        """Return the values of the call that no parameter of the action fully states."""
+        """Return the call's values that the action's parameters do not fully state."""
         told = {take.field for take in action.takes if take.source == "argument"}
         if part is None or part.kind != "page":
             # A resolved path states the whole argument.
@@ -439,7 +434,7 @@ class _Resolving:
 
 
 _TOLD_BY = {"element": ("element", "name"), "filled in": ("page", "fields"), "address of the page": ("page", "url")}
-"""The parameters of an action that repeat a part of an element's identity."""
+"""Action parameters that repeat a part of an element's identity."""
 
 
 def _as_untold(given: Mapping[str, Any], told: Container[str]) -> dict[str, Any]:
@@ -447,7 +442,7 @@ def _as_untold(given: Mapping[str, Any], told: Container[str]) -> dict[str, Any]
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts in a value, in lists and records too."""
+    """Yield the texts in a value, including lists and records."""
     waiting = [value]
     while waiting:
         here: Any = waiting.pop()
@@ -496,7 +491,7 @@ def _fits_statement(terms: ReadTerms, part: Part, action: Action) -> bool:
 
 
 def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
-    """Whether a command may match. Words that are unknown before the command runs may be anything."""
+    """Whether a command may match. Words that are not yet known may be anything."""
     command = part.value
     is_unasked = action.effect != "write" or bool(terms.commands) or bool(terms.runs) or bool(terms.ordinary)
     if is_unasked and not _is_closed(terms, part):
@@ -527,7 +522,7 @@ def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
 
 
 def _is_closed(terms: ReadTerms, part: Part) -> bool:
-    """Whether nothing in a command is unknown until it runs. `git` obeys settings of the folder that it runs in."""
+    """Whether everything in a command is known before it runs. `git` follows the settings of its folder."""
     command = part.value
     if command.program == "git" and (part.is_moved or not {"", terms.root}.issuperset(command.directories or "?")):
         return False
@@ -550,7 +545,7 @@ def _is_file_or_folder(path: str, terms: ReadTerms) -> bool:
 
 
 def _shows_ordinary(terms: ReadTerms, command: Any) -> bool:
-    """Whether a command shows the contents of ordinary files only."""
+    """Whether a command only shows contents of ordinary files."""
     form = command.form
     return form is not None and all(_is_ordinary(each, terms) for each in form.shown)
 
@@ -561,7 +556,7 @@ def _is_ordinary(path: str, terms: ReadTerms) -> bool:
 
 
 def _is_spelled(command: Any, terms: ReadTerms) -> bool:
-    """Whether a pattern matches the whole command, and nothing except its words changes its effect."""
+    """Whether a pattern matches the whole command, and only its words affect what it does."""
     if not command.is_of_system or (command.is_privileged and not terms.privileged):
         return False
     line = command.spelled
@@ -569,7 +564,7 @@ def _is_spelled(command: Any, terms: ReadTerms) -> bool:
 
 
 def _is_inside(root: str, part: Part) -> bool:
-    """Whether everything that a command may name, and the folder it runs in, is certainly in a folder."""
+    """Whether all files that a command may name, and its own folder, are certainly in a folder."""
     from bylaw.reading.path import resolve_path
 
     try:
@@ -580,9 +575,7 @@ def _is_inside(root: str, part: Part) -> bool:
 
 
 def paths_of(part: Part) -> list[str]:
-    """Return the words of a command that may name files, relative to its folder. Raises NotTaken if a word is unknown
-    before the command runs.
-    """
+    """Return a command's words that may name files, relative to its folder. Raises NotTaken if a word is unknown."""
     command = part.value
     if command.paths is None:
         raise NotTaken("a word of the command or its working folder is unknown until the command runs")

@@ -1,4 +1,4 @@
-"""A line under `runs` of tools.yaml: a command that the owner lets agents run without asking.
+"""A line under `runs` of tools.yaml: a command that agents may run without asking the owner.
 
 `pytest [-q -x] *paths*` means `pytest`, then any of the words in brackets and any paths of the project, in any order.
 """
@@ -23,7 +23,7 @@ class RunLine(Struct, frozen=True):
     takes_paths: bool = False
 
     def fits(self, command: "Command", *, may_be_elsewhere: bool) -> bool:
-        """Whether a command matches this line. Paths among the first words are relative to the first folder."""
+        """Whether a command matches this line. Paths in the first words are relative to the first folder."""
         if command.is_privileged or (not command.is_of_system and command.written != self.words[0]):
             return False
         if any("/" in word for word in self.words) and (may_be_elsewhere or command.directories != frozenset({""})):
@@ -37,13 +37,13 @@ class RunLine(Struct, frozen=True):
         )
 
     def paths_of(self, command: "Command") -> list[str]:
-        """Return the paths in a command that matches."""
+        """Return the paths in a matching command."""
         given = command.known_words or ()
         return [word for word in given[len(self.words) :] if word not in self.options]
 
 
 def read_run_line(text: str) -> RunLine | None:
-    """Return the parsed line, or None if it has another form."""
+    """Return the parsed line, or None for another form."""
     found = _LINE.fullmatch(" ".join(text.split()))
     if found is None:
         return None

@@ -42,7 +42,7 @@ FIELDS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "path": ("path", frozenset(("path", "inside"))),
     "url": ("url", frozenset(("scheme", "host", "port", "path", "query", "private"))),
 }
-"""For each source: the kind of action that may use it, and its fields. Any argument may be named."""
+"""For each source: the kind of action that may use it, and its fields. `argument` may name any argument."""
 
 _OF_PAGES = ("page", "element", "row", "link")
 _TAKE = re.compile(r"\$([a-z]+)\.([A-Za-z_][A-Za-z0-9_-]*)(?:\((.*)\))?", re.DOTALL)
@@ -58,15 +58,15 @@ class ActionError(BylawError):
 
 
 class NotTaken(Exception):
-    """The evidence does not show the value. The message gives the reason and is worded to follow "because"."""
+    """The evidence does not show the value. The message gives the reason and fits after "because"."""
 
 
 class Ambiguous(NotTaken):
-    """The evidence shows several values. Even an optional parameter is then unknown."""
+    """The evidence shows several values, so even an optional parameter is unknown."""
 
 
 class NotAtOnce(NotTaken):
-    """A call combines actions that must be performed separately. It is always refused."""
+    """A call combines actions that must be separate calls. It is always refused."""
 
 
 class ElementTerms(Struct, frozen=True):
@@ -90,9 +90,9 @@ class Take(Struct, frozen=True):
     source: str
     field: str
     pattern: Pattern | None = None
-    """For `$page.text` and similar: the first group is the value, or the whole match."""
+    """For `$page.text` and similar: the value is the first group or the whole match."""
     column: str | int = ""
-    """For `$row.cell`: a heading, or a number counted from 1. For `$page.field`: the field's name."""
+    """For `$row.cell`: a heading, or a number from 1. For `$page.field`: the field's name."""
     type: TakenType = "text"
     optional: bool = False
     within: ElementTerms | None = None
@@ -110,7 +110,7 @@ class Take(Struct, frozen=True):
             return value
         if self.type == "number":
             return _number(self.name, value)
-        # Browsers join white space on pages. In a call's arguments, it may matter.
+        # Browsers collapse spaces on pages. In a call's arguments, spaces may matter.
         return " ".join(value.split()) if isinstance(value, str) and self.source in _OF_PAGES else value
 
 
@@ -130,14 +130,15 @@ def _number(name: str, value: Any) -> int | float:
 
 
 def names_element(argument: str) -> bool:
-    """Whether an argument names another element of a page, such as `startRef`."""
+    """Whether an argument names another page element, such as `startRef`."""
     return argument.endswith(("Target", "Ref"))
 
 
 def compile_take(
     name: str, text: str, kinds: frozenset[Kind], type: TakenType, *, optional: bool, arguments: Mapping[str, Any]
 ) -> Take:
-    """Compile a parameter from tools.yaml. `kinds` contains the action's kinds, and `arguments` those of its tools.
+    """Compile a parameter from tools.yaml. `kinds` contains the action's kinds, and `arguments` contains its tools'
+    arguments.
 
     Raises `ActionError`, or `PatternError` for an invalid pattern.
     """

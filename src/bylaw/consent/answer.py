@@ -1,8 +1,8 @@
-"""Classifies the user's answer as a plain yes, a plain no, or neither. An answer that is neither is read by a model or
-a reviewer.
+"""Classifies the user's answer as a plain yes, a plain no, or neither. A model or a reviewer reads answers that are
+neither.
 
-`answers.toml` has closed lists of phrases, one section per language. After a yes, the user may repeat words from the
-question in the same order. Any other word makes the answer neither a yes nor a no.
+`answers.toml` lists the phrases, with one section per language. After a yes, the user may repeat words from the
+question in the same order. Any other word makes the answer neither.
 """
 
 import re
@@ -18,9 +18,7 @@ from msgspec import Struct, convert
 
 Said = Literal["yes", "no", "other"]
 Unclear = Literal["conditional", "other_language", "unclear"]
-"""Why an answer is neither yes nor no: it states a condition, is in an unsupported language, or is unclear for another
-reason.
-"""
+"""The reason why an answer is neither yes nor no: it has a condition, an unsupported language, or another problem."""
 Kind = Literal["yes", "ok", "alone", "also", "unclear", "no", "thanks", "polite", "small"]
 
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u2032\u00b4\uff07]")
@@ -28,12 +26,12 @@ _THUMB = re.compile("(?:\U0001f44d|\u2705|\U0001f44c)[\U0001f3fb-\U0001f3ff\ufe0
 _FRIENDLY = re.compile(
     "[\U0001f600\U0001f601\U0001f603\U0001f604\U0001f60a\U0001f642\U0001f64f\U0001f389\u2764\ufe0f]+|(?<!\\S):-?\\)(?!\\S)"
 )
-"""Matches friendly emoji, but not laughing or winking ones, because a yes given in jest does not count."""
+"""Matches friendly emoji. Laughing and winking emoji do not match, because a yes may be a joke."""
 _MARKS = re.compile(
     r"(?<![,.!;:])[,.!;:]++(?=\s|$)|[,.!;:](?=[\u3040-\u9fff\uac00-\ud7af])|(?<=\s)[-\u2010-\u2015\u2212]++(?=\s)|[\u2013-\u2015()\u00a1\u3001\u3002\uff01\uff0c\uff1a\uff1b]"
 )
 _UNSURE = re.compile("[?\u061f\uff1f\u037e]|\\.\\.|\u2026|~~|^\\s*>|[\ufeff\u200b-\u200f\u202a-\u202e]", re.MULTILINE)
-"""Matches a question mark, an ellipsis, or struck-out, quoted or hidden text."""
+"""Matches a question mark, an ellipsis, and struck-out, quoted or hidden text."""
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LETTERS = re.compile(r"[^\W\d_]+")
 _AROUND = ".,:;!?()[]'\u00a1\u00bf"
@@ -43,7 +41,7 @@ _NUMBER = re.compile(rf"(-?)([{_SIGNS}]?)(\d[\d.,]*)([{_SIGNS}]?)")
 _POINT = re.compile(r"(?:0|[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?")
 _COMMA = re.compile(r"(?:0|[1-9]\d*|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?")
 _TWO_WAYS = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
-"""Matches an ambiguous number such as `1.000`, which means a thousand to some readers and one to others."""
+"""Matches an ambiguous number such as `1.000`, which may mean one thousand or one."""
 _JOINS = re.compile(r"[,;]\s+|\s+(?:and|plus|&|\+|und|et|y|e|en|oraz|i|ve)\s+")
 _ENDS_OPEN = re.compile(r"\s(?:and|but|or|und|oder|aber|et|mais|y|pero|e|ma|mas|en|maar|i|ale|ve|ama)$")
 _OTHER_SCRIPT = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -51,9 +49,9 @@ _OTHER_SCRIPT = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\u3040-\u30ff\u34
 _AGREES = "\U0001f44d"
 """The thumbs-up and tick emoji, which mean yes in every language."""
 LONGEST = 200
-"""The maximum length of an answer. A longer text says more than yes or no."""
+"""The maximum length of an answer. Longer text says more than yes or no."""
 _SHARE = 0.15
-"""To identify a text's language, at least this share of the words must be common words in that language."""
+"""The minimum share of common words for recognising a text's language."""
 _SCRIPTS = {
     "ja": re.compile("[\u3040-\u30ff]"),
     "ko": re.compile("[\uac00-\ud7af]"),
@@ -62,25 +60,25 @@ _SCRIPTS = {
 """Japanese comes first because Chinese has no kana."""
 _UNSPACED = frozenset(("ja", "zh"))
 _OTHER_WORD = re.compile("[^ \u3040-\u30ff\u4e00-\u9fff]+")
-"""Matches characters outside the scripts that are written without spaces between words."""
+"""Matches characters outside the scripts without spaces between words."""
 ENGLISH = frozenset(("en",))
 _NONE = frozenset[str]()
 
 
 class Shown(Struct, frozen=True):
-    """The text shown to the user, without the wording that is the same for all calls."""
+    """The text for the user, without the wording that all calls share."""
 
     text: str
     lists: tuple[tuple[str, ...], ...] = ()
     """The items of each list among the values."""
     languages: frozenset[str] = ENGLISH
-    """The languages of the pack's wording. Only in these languages may an answer repeat the question."""
+    """The languages of the pack's wording. An answer may repeat the question only in these languages."""
     title: str = ""
-    """The pack's own words in the text. If empty, all words in the text are treated as the pack's own."""
+    """The pack's own words in the text. If empty, all words are the pack's own."""
 
 
 class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
-    """The phrases in one language. See `answers.toml`."""
+    """The phrases of one language. See `answers.toml`."""
 
     yes: frozenset[str]
     ok: frozenset[str]
@@ -106,8 +104,7 @@ class Language:
         self.is_spaced = name not in _UNSPACED
         self._kinds: dict[str, Kind] = {_AGREES: "yes"}
         self.starts: dict[str, list[str]] = {}
-        """Phrases by their first word or, in scripts without spaces, by their first character. The longest phrase comes
-        first.
+        """Phrases by their first word, or by their first character in scripts without spaces. The longest comes first.
         """
         kinds: tuple[Kind, ...] = ("small", "polite", "thanks", "also", "alone", "ok", "yes", "no", "unclear")
         for kind in kinds:
@@ -122,7 +119,7 @@ class Language:
         return text[at:] if end < 0 else text[at:end]
 
     def match(self, text: str, at: int) -> tuple[Kind, str] | None:
-        """Return the longest phrase that starts at a given position in a normalised text."""
+        """Return the longest phrase that starts at this position in a normalised text."""
         for phrase in self.starts.get(self._start_of(text, at), ()):
             end = at + len(phrase)
             is_joined = not self.is_spaced and not phrase[-1].isascii()
@@ -146,7 +143,7 @@ class Language:
         return wanted.intersection(text.split()) if self.is_spaced else frozenset(e for e in wanted if e in text)
 
     def is_context_needed(self, phrases: Iterable[str]) -> bool:
-        """Whether each of these phrases also has a different meaning in another language."""
+        """Whether each phrase has a different meaning in another language."""
         shared = self.phrases.shared
         return all(each in shared or shared.issuperset(each.split()) for each in phrases)
 
@@ -168,8 +165,8 @@ def said(
 ) -> Said:
     """Classify an answer of at most `LONGEST` characters.
 
-    `shown` contains the texts that asked for the call; the answer may repeat any of them. `yes` and `no` are the pack's
-    own answers. `known` contains the languages that the pack and the user use.
+    `shown` contains the texts that asked for the call. The answer may repeat them. `yes` and `no` are the pack's own
+    answers. `known` contains the pack's and the user's languages.
     """
     if len(text) > LONGEST:
         return "other"
@@ -205,7 +202,7 @@ def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, 
         if kind == "unclear" or (kind == "also" and "yes" not in kinds):
             return "other"
         if kind == "small":
-            # Words repeated in the answer must be in the same order as in the question.
+            # The answer must repeat words in the question's order.
             echoes.append(phrase)
         else:
             kinds.append(kind)
@@ -239,8 +236,8 @@ def _next_echo(language: Language, words: str, at: int) -> str:
 def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
     """Whether words repeat the question in order, including its verb. Small words may be missing.
 
-    A user who repeats one of several items may mean only that item. The answer must therefore repeat every list item
-    and every part joined by commas or "and".
+    A user who repeats one of several items may mean only that item. So the answer must repeat every list item and every
+    part joined by commas or "and".
     """
     own, plain = language.phrases, _QUOTED.sub(" ", shown.text).lower()
     if _is_contrast(plain, shown.languages) or any(_turns(each) for each in echoes if each not in own.small):
@@ -269,15 +266,15 @@ def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
 
 
 def _is_contrast(text: str, written: frozenset[str]) -> bool:
-    """Whether text contains a contrast word such as "but", in which case a yes may cover only half of the question."""
+    """Whether text contains a word such as "but". A yes may then cover only half of the question."""
     words = bare(text)
     spoken = (languages()[name] for name in written | languages_of(text) | ENGLISH)
     return any(each.tokens(words, each.phrases.contrast) for each in spoken)
 
 
 def _has_verb(language: Language, shown: Shown, echoed: set[str]) -> bool:
-    """Whether an answer repeats the first of the pack's own words. In languages where the verb may come last, it must
-    also repeat the last one.
+    """Whether an answer repeats the first of the pack's own words. In languages with the verb at the end, it must also
+    repeat the last one.
     """
     title = (shown.title or shown.text).lower()
     own = [_folded(word) for word in language.words(title) if word not in language.phrases.small]
@@ -290,15 +287,15 @@ def _names_all(items: tuple[str, ...], echoed: set[str]) -> bool:
 
 
 def _turns(word: str) -> bool:
-    """Whether a word in any language denies something, adds a condition or names an alternative."""
+    """Whether a word in any language is a negation, a condition or an alternative."""
     spaced, unspaced = _turning()
     return word in spaced or (_is_unspaced(word[0]) and any(each in word for each in unspaced))
 
 
 @cache
 def _turning() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words in any language that end the repetition of the question. Words that stand alone and words that
-    may be joined to others are returned separately.
+    """Return the words in any language that end the repetition of the question: those that stand alone, and those that
+    may be joined to others.
     """
     found: dict[bool, set[str]] = {True: set(), False: set()}
     for each in languages().values():
@@ -335,8 +332,8 @@ def _folded(word: str) -> str:
 
 
 def _is_no_ambiguous(words: str, shown: tuple[Shown, ...], known: frozenset[str]) -> bool:
-    """Whether a no is ambiguous, such as "Leave it" in reply to "Shall I leave it?", or "No" in reply to "Shall I say
-    that you won't come?".
+    """Whether a no is ambiguous, such as "Leave it" after "Shall I leave it?", or "No" after "Shall I say that you
+    won't come?".
     """
     asked = bare(" ".join(each.text for each in shown))
     spoken = [each for name, each in languages().items() if name in known]
@@ -347,7 +344,7 @@ def _is_no_ambiguous(words: str, shown: tuple[Shown, ...], known: frozenset[str]
 
 
 def why_unclear(text: str, known: frozenset[str] = ENGLISH) -> Unclear:
-    """Return why an answer is neither a yes nor a no."""
+    """Return the reason why an answer is neither a yes nor a no."""
     if said(text[: LONGEST + 1], known=frozenset(languages())) != "other" or _OTHER_SCRIPT.search(text):
         return "other_language"
     words = bare(text)
@@ -362,7 +359,7 @@ def _begun_in(words: str) -> frozenset[str]:
 
 @cache
 def _first_words() -> Mapping[str, frozenset[str]]:
-    """Return the languages of each phrase by its first word or, in scripts without spaces, by its first character."""
+    """Return the languages of phrases by their first word, or by their first character in scripts without spaces."""
     found: dict[str, set[str]] = {}
     for name, language in languages().items():
         for start in language.starts:
@@ -388,7 +385,7 @@ def _first_kind(language: Language, words: str) -> Kind | None:
 
 @lru_cache(maxsize=2048)
 def is_courtesy(text: str) -> bool:
-    """Whether a message is nothing but thanks or a greeting."""
+    """Whether a message is only thanks or a greeting."""
     if len(text) > LONGEST or _UNSURE.search(text):
         return False
     words = bare(text)
@@ -411,7 +408,7 @@ def _is_courteous(language: Language, words: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def languages_of(text: str, least: int = 1) -> frozenset[str]:
-    """Return the possible languages of a text. A language is recognised by its script, or by at least `least` different
+    """Return a text's possible languages. A language is recognised by its script, or by at least `least` different
     common words.
     """
     for name, script in _SCRIPTS.items():
@@ -437,14 +434,12 @@ def _common_words() -> Mapping[str, list[str]]:
 
 
 def is_english(text: str, least: int = 1) -> bool:
-    """Whether text may be English. True if the text contains no words."""
+    """Whether text may be English. True for text without words."""
     return not _LETTERS.search(text) or "en" in languages_of(text, least)
 
 
 def bare(text: str) -> str:
-    """Normalise an answer: convert it to lower case and remove friendly emoji, punctuation between words and extra
-    white space.
-    """
+    """Normalise an answer: lower case, without friendly emoji, punctuation between words and extra spaces."""
     lower = _APOSTROPHES.sub("'", _FRIENDLY.sub(" ", _THUMB.sub(f" {_AGREES} ", text))).lower()
     lower = unicodedata.normalize("NFC", lower.replace("i\u0307", "i"))
     return " ".join(_MARKS.sub(" ", lower.replace("*", " ")).split())

@@ -1,8 +1,7 @@
-"""Shows a call to the user as a card or as a sentence from the pack, so that a plain yes is a sufficient answer.
+"""Shows a call to the user as a card or as one of the pack's sentences, so that a plain yes is enough.
 
 The words come from the pack. Values come from agents, tools and users, who may try to mislead. A card shows each value
-on a separate line. A value that is more than one plain word is quoted, so that it cannot be mistaken for the pack's
-words.
+on its own line. Values longer than a word are quoted, so that they cannot look like the pack's words.
 """
 
 import json
@@ -33,24 +32,22 @@ from bylaw.trace.event import Result
 
 
 class CardFacts(Struct, frozen=True):
-    """The facts that a card shows in addition to the call's arguments. If required facts are missing, contains those
-    instead.
-    """
+    """The facts that a card shows besides the call's arguments, or the required facts that are missing."""
 
     values: Mapping[str, Any] = {}
     schemas: Mapping[str, Any] = {}
-    """How to format each value."""
+    """The format of each value."""
     lacking: tuple[Fact, ...] = ()
     """Facts to look up first, including stale ones."""
     faults: tuple[str, ...] = ()
-    """Why values cannot be computed even though their facts are known."""
+    """The reasons why values cannot be computed from known facts."""
 
     @property
     def is_known(self) -> bool:
         return not self.lacking and not self.faults
 
     def plain(self) -> dict[str, Any]:
-        """Return the values as JSON. Values that look the same on a card are equal in the JSON."""
+        """Return the values as JSON. Values that look the same on a card have equal JSON."""
         return {name: _plain(value) for name, value in self.values.items()}
 
 
@@ -58,9 +55,9 @@ NO_FACTS = CardFacts()
 
 
 def card_facts(call: CallRecord, ledger: Ledger) -> CardFacts:
-    """Evaluate the facts on a call's card, using what the agent had seen before its turn.
+    """Evaluate the facts on a call's card from what the agent had seen before its turn.
 
-    A result in the same turn may contradict these facts, in which case they are treated as missing.
+    A result in the same turn may contradict these facts. They are then treated as missing.
     """
     declared = ledger.schema.card_facts.get(call.call.tool, ())
     if call.tool is None or call.call.fault or not (declared or call.untold):
@@ -99,22 +96,22 @@ def _plain(value: Any) -> Any:
 
 
 _REMARKS = frozenset(words_of("reason reasons note notes comment comments remark summary description"))
-"""Arguments that are recorded but have no other effect. The user's consent does not depend on their content."""
+"""Arguments without an effect beyond being recorded. Their content does not matter for the user's consent."""
 
 
 class Terms(Struct, frozen=True):
-    """Arguments that need not be shown, arguments that matter even though they look like remarks, and how long
-    agreement to a sentence lasts.
+    """Arguments that need not be shown, arguments that matter although they look like remarks, and the lifetime of
+    consent.
     """
 
     spared: frozenset[str] = frozenset()
     wanted: frozenset[str] = frozenset()
     lifetime: float = 86_400.0
-    """The lifetime in seconds. It is the same as the lifetime of a reviewer's approval."""
+    """How long consent to a sentence lasts, in seconds: as long as a reviewer's approval."""
 
 
 def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
-    """Return the arguments that a user agrees to, with nested values included."""
+    """Return the arguments that a user agrees to, including nested values."""
     return {
         name: value
         for name, value in given.items()
@@ -124,17 +121,15 @@ def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _is_remark(name: str) -> bool:
-    """Whether an argument is a remark, judging by its name. For example, `cancel_reason` is one and `email_summary_to`
-    is not.
-    """
+    """Whether an argument's name suggests a remark, as `cancel_reason` does and `email_summary_to` does not."""
     words = words_of(name)
     return bool(words) and words[-1] in _REMARKS
 
 
 LIFETIME = 3600.0
-"""How long a card is valid by default, in seconds."""
+"""The default lifetime of a card in seconds."""
 CALL = "{call}"
-"""Stands for the tool's `put_as` in a question."""
+"""The placeholder for the tool's `put_as` in a question."""
 ASKS = tuple(
     f"{lead}{CALL}{end}"
     for lead, end in (
@@ -143,14 +138,13 @@ ASKS = tuple(
     )
 )
 SLOT = re.compile(r"\{(\w+)\}")
-"""Matches a placeholder for a value in a `put_as` sentence."""
+"""Matches a value's placeholder in a `put_as` sentence."""
 _LONGEST = 4000
-"""The maximum length of a card, in characters. Users do not read longer texts, so agreeing to one would mean nothing.
-"""
+"""The maximum length of a card in characters. Users would agree to a longer text without reading it."""
 _LARGE = 10**12
 _NOTHING: Mapping[str, Any] = {}
 _HIDING = frozenset("<`~")
-"""Characters that may hide the rest of a card when rendered as HTML or Markdown."""
+"""Characters that may hide the rest of a card in HTML or Markdown."""
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"')
 _QUOTED_VALUE = re.compile(f"({_QUOTE.pattern})")
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[\w.@/+:&-]{0,80}\w)?", re.ASCII)
@@ -167,30 +161,30 @@ _EMPHASIS = re.compile(
 _NESTED = 2
 """The maximum nesting of emphasis marks."""
 _BULLET = re.compile(r"(?<![:,\s])\s+[-\u2022\u2013]\s+(?=[^\W\d_])")
-"""Matches a bullet before words in a card that has been put on one line."""
+"""Matches a bullet before words inside a line."""
 _BLANKS = re.compile(r"\s+")
 _OVERLAY = 1
-"""The combining class of characters that strike out the preceding character."""
+"""The combining class of characters that strike out the character before them."""
 
 
 class CardWords(Struct, frozen=True):
-    """The wording of a card in the pack's language, and how long the card is valid."""
+    """A card's wording in the pack's language, and its lifetime."""
 
     heading: str = "Please confirm:"
     question: str = "Shall I do this? Please answer yes or no."
     yes: tuple[str, ...] = ()
-    """Additional answers that mean yes. The first of them is also how a card writes `true`."""
+    """Additional answers that mean yes. A card writes `true` as the first one."""
     no: tuple[str, ...] = ()
     lifetime: float = LIFETIME
     asks: tuple[str, ...] = ASKS
-    """Questions that a yes can answer. `{call}` stands for the tool's `put_as`."""
+    """Questions for a yes. `{call}` is the tool's `put_as`."""
     decimal: str = "."
 
 
 def card_form(text: str) -> str:
-    """Normalise text so that cards can be compared: remove extra white space and Markdown.
+    """Normalise text to compare cards, without extra spaces and Markdown.
 
-    Quoted values stay unchanged, so that the cards of two different calls can never become equal.
+    Quoted values stay unchanged, so that cards of different calls never become equal.
     """
     if text.isalnum():
         return text
@@ -199,7 +193,7 @@ def card_form(text: str) -> str:
         bare = line.strip()
         if _FENCE.fullmatch(bare):
             continue
-        # Text before a value belongs to that value, even if it is on another line.
+        # Text before a value on the previous line belongs to the value.
         lead = _LEAD.match(bare) if not words or words[-1][-1] not in ":," else None
         words += _words_of_line(bare[lead.end() :] if lead is not None else bare)
     return " ".join(words)
@@ -219,7 +213,7 @@ def _words_of_line(line: str) -> list[str]:
 def digest(
     tool: str, arguments: Mapping[str, Any], facts: CardFacts = NO_FACTS, spared: frozenset[str] = frozenset()
 ) -> str:
-    """Return a card's digest. It depends only on the tool, the arguments and the shown facts, not on their order."""
+    """Return a card's digest. It depends on the tool, the arguments and the facts, but not on their order."""
     given = {name: value for name, value in arguments.items() if name not in spared}
     parts = [tool, msgspec.to_builtins(given), *([facts.plain()] if facts.values else [])]
     told = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
@@ -234,9 +228,7 @@ def card_text(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> str:
-    """Return the text of a card. Empty if the text would be too long, would have two identical labels or would lack a
-    fact.
-    """
+    """Return a card's text. Empty if it would be too long, have two identical labels or lack a fact."""
     if not facts.is_known:
         return ""
     parameters = tool.parameters if tool is not None else {}
@@ -260,8 +252,8 @@ def sentences_in(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the pack's sentences in a message that ask for this call and contain all values that matter. Each sentence
-    comes with those of its words that are the pack's own.
+    """Yield the pack's sentences in a message that ask for this call and contain all values that matter, each with the
+    pack's own words in it.
     """
     if tool is None:
         return
@@ -304,9 +296,7 @@ def never_asks(phrase: str, tool: Tool, terms: Terms) -> str:
 
 @lru_cache(maxsize=4096)
 def _asked(phrase: str, ask: str) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
-    """Return the arguments that a question mentions, the text before the first of them, and the text after each of
-    them.
-    """
+    """Return a question's arguments, the text before the first one, and the text after each one."""
     lead, _, end = ask.partition(CALL)
     parts = SLOT.split(phrase)
     parts[0] = lead + parts[0]
@@ -325,8 +315,8 @@ def _ways(value: Any, schema: Any, words: CardWords) -> list[str]:
 
 
 def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether a sentence can be read in only one way. Each value must end where the next words begin, and must not
-    contain those words.
+    """Whether a sentence has only one reading. Each value must end where the next words begin, and must not contain
+    those words.
     """
     bare = [_QUOTE.sub('"', each) for each in values]
     if any(not text or text in value for text in texts[:-1] for value in bare):
@@ -335,7 +325,7 @@ def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _in_words(value: Any, schema: Any, words: CardWords) -> str:
-    """Return a value as written in a sentence. Empty if it has no readable form."""
+    """Return a value as in a sentence. Empty if it is not readable."""
     if isinstance(value, dict) or value is None:
         return ""
     declared = _record(schema)
@@ -348,8 +338,8 @@ def _in_words(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def lists_in(value: Any) -> Iterator[tuple[str, ...]]:
-    """Yield the items of each list inside a value as strings. The items are plain values, records with positions, or a
-    record's entries.
+    """Yield the items of each list in a value as strings. Items are plain values, records with positions, or a record's
+    entries.
     """
     if isinstance(value, Mapping):
         for each in cast("Mapping[str, Any]", value).values():
@@ -381,9 +371,7 @@ def label_of(key: str, schema: Any) -> str:
 
 
 def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield an argument's lines on a card, with labels. Null is shown only if it is a meaningful value for the
-    argument.
-    """
+    """Yield an argument's lines on a card, with labels. Null appears only if it has a meaning for the argument."""
     declared = _record(schema)
     label = f"{above} / {_field(key, schema)}" if above else label_of(key, declared)
     if value is None:
@@ -411,7 +399,7 @@ def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") 
 def _item(value: Any, schema: Any, words: CardWords) -> str:
     """Return a list item on one line, such as `flight number HAT001, cabin "basic economy"`.
 
-    Each value is either a single word or quoted. Nested objects are put in parentheses, and nested lists in brackets.
+    Each value is a single word or quoted. Nested objects are in parentheses, and nested lists in brackets.
     """
     declared = _record(schema)
     if isinstance(value, dict):
@@ -434,9 +422,7 @@ def _inner(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def _field(key: str, schema: Any) -> str:
-    """Return the label of a nested field. An undeclared field keeps its name, so that `priceMax` and `price_max`
-    differ.
-    """
+    """Return a nested field's label. An undeclared field keeps its name, so that `priceMax` and `price_max` differ."""
     return label_of(key, schema) if schema is not None or "_".join(words_of(key)) == key else _quoted(key)
 
 
@@ -445,8 +431,8 @@ def _is_list(declared: Mapping[str, Any]) -> bool:
 
 
 def _plainly(value: Any, schema: Any, words: CardWords) -> str:
-    """Return a value as a card shows it. Text that looks like a number, yes or no is quoted, unless the argument is
-    declared as text.
+    """Return a value as on a card. Text that looks like a number, yes or no is quoted, unless the argument is declared
+    as text.
     """
     declared, told = _record(schema), _shown(value, schema, words)
     is_expected = "string" in str(declared.get("type")) or declared.keys() & {"enum", "currency", "unit"}
@@ -459,7 +445,7 @@ def _record(schema: Any) -> Mapping[str, Any]:
 
 
 def _may_be_null(schema: Any) -> bool:
-    """Whether null is a meaningful value here, as opposed to an omitted argument."""
+    """Whether null has a meaning here, unlike an omitted argument."""
     if not isinstance(schema, dict):
         return True
     declared = _record(schema)
@@ -479,9 +465,7 @@ def _shown(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list[str]:
-    """Return the spellings of an amount or a quantity, starting with the one used on cards. Empty for any other
-    value.
-    """
+    """Return the spellings of an amount or a quantity, the card's spelling first. Empty for other values."""
     currency, unit = currency_of(value) or declared.get("currency"), declared.get("unit")
     is_figure = isinstance(value, str) and (currency or unit) and _FIGURES.fullmatch(value)
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
@@ -500,12 +484,12 @@ def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list
 
 @lru_cache(maxsize=4096)
 def _named(name: str) -> str:
-    """Return the name of a tool or argument in words. If the name does not consist of words, it is quoted."""
+    """Return a tool's or argument's name in words, or quoted if it has none."""
     return " ".join(words_of(name)) if name.isidentifier() and name.isascii() and len(name) <= 80 else _quoted(name)
 
 
 def _quoted(text: str) -> str:
-    """Quote text on one line. Escapes replace invisible characters and characters that strike out other characters."""
+    """Quote text on one line. Invisible characters and strike-through are escaped."""
     quoted = json.dumps(text, ensure_ascii=False).replace("  ", " \\u0020")
     return "".join(each if _is_visible(each) else _escaped(each) for each in quoted)
 

@@ -1,9 +1,8 @@
 """Finds the user's answers to cards and sentences without interpreting free text.
 
-In the conversation, a card is answered if the agent's message ends with the exact text of the card and the user's next
-message is a yes or a no. Alternatively, a host may display the card and report the user's answer. A sentence from the
-pack can be answered only in the conversation. An answer covers one call, and only until the user writes another
-message.
+In the conversation, an answer to a card is a yes or no directly after an agent message that ends with the card's exact
+text. Or a host shows the card and reports the answer. A sentence from the pack can be answered only in the
+conversation. An answer covers one call, and only until the user writes another message.
 """
 
 import re
@@ -59,34 +58,34 @@ _MARKS = " *_-#"
 """Characters that may surround a card."""
 _WORD = re.compile(r"[^\W_]+")
 _END = 30
-"""The number of characters at the end of a text by which a possible card is recognised."""
+"""The number of characters at the end of a text that identify a possible card."""
 _SAMPLE = 2000
-"""The number of characters in a message that are used to recognise its language."""
+"""The number of characters in a message that identify its language."""
 _BLANK = re.compile(r"\s{8,}")
 _FAR, _WIDE = 8, 100
-"""After this many blank lines or blank characters, a reader may overlook any words that follow."""
+"""A reader may miss words after this many blank lines or characters."""
 _BESIDE = 1000
-"""The maximum number of characters around a card. Users do not read more than this."""
+"""The maximum number of characters around a card. Users do not read more."""
 SKEW = 60.0
-"""By how many seconds an answer's time may be later than the call's, because clocks differ."""
+"""How many seconds an answer may be later than the call, because clocks differ."""
 _LAST = 50
-"""The maximum number of exchanges to search for an answer, and the maximum number of messages in one answer."""
+"""The maximum number of exchanges to search for an answer, and of messages in one answer."""
 
 
 class CardAnswer(Struct, frozen=True):
-    """The user's answer to a card, and its position in the conversation."""
+    """The user's answer to a card and its position in the conversation."""
 
     step: int
     yes: bool
     since: int
-    """Calls after this step may use up the answer."""
+    """Calls after this step may use the answer."""
     is_expired: bool = False
-    """Set for a no whose card has expired. The user may be asked again, but an earlier yes does not count."""
+    """Set for a no to an expired card. The user may be asked again, but an earlier yes is no longer valid."""
 
     @property
     def order(self) -> int:
-        """The step by which answers are ordered. A yes is ordered by its first message and a no by its last, so that a
-        no in between wins.
+        """The step for ordering answers. A yes uses its first message and a no uses its last, so that a no in between
+        takes precedence.
         """
         return self.since if self.yes else self.step
 
@@ -94,13 +93,13 @@ class CardAnswer(Struct, frozen=True):
 class CardStanding(Struct, frozen=True):
     card: Card
     answer: bool | None = None
-    """The answer that the host last reported."""
+    """The last answer that the host reported."""
     used_by: int | None = None
-    """The step of a call that was allowed after the card had been shown."""
+    """The step of a call that was allowed after the card was shown."""
 
 
 def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
-    """Return the state of the card with this id, or None if there is no such card."""
+    """Return the state of the card with this id, or None."""
     found: CardStanding | None = None
     made = ""
     for step, event in enumerate(events):
@@ -118,10 +117,10 @@ def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
 
 
 def press_fault(events: Sequence[Event], step: int, answer: Confirmation, time: float | None, words: CardWords) -> str:
-    """Return why a yes reported at a step does not count. Empty if it counts.
+    """Return the reason why a yes reported at a step is invalid, or an empty text.
 
-    After the card, the user may have written a yes or a polite phrase. After any other message, the report must state
-    that the user had seen that message (`after`), and the answer must not be older than the message.
+    After the card, the user may have written a yes or a polite phrase. After any other message, the report must say
+    that the user had seen the message (`after`), and the answer must not be older than it.
     """
     shown = next((at for at in range(step - 1, -1, -1) if _shows(events[at], answer.card)), step)
     messages = [at for at in range(step) if is_message(events[at])]
@@ -143,12 +142,12 @@ def press_fault(events: Sequence[Event], step: int, answer: Confirmation, time: 
 
 
 def is_message(event: Event) -> bool:
-    """Whether an event is a message, rather than a reported answer or a handover."""
+    """Whether an event is a message, and not a reported answer or a handover."""
     return isinstance(event, Message) and event.confirmation is None and event.handover is None
 
 
 def has_other_message(events: Sequence[Event], since: int, before: int, words: CardWords) -> bool:
-    """Whether the user wrote anything other than a yes or a polite phrase between two steps."""
+    """Whether the user wrote anything but a yes or a polite phrase between two steps."""
     return any(_is_other(events[at], words) for at in range(since + 1, before))
 
 
@@ -173,19 +172,19 @@ class Put(Struct, frozen=True):
     digest: str
     card: str = ""
     sentences: Mapping[str, str] = {}
-    """The pack's sentences that ask for the call, each with those of its words that are the pack's own. Empty if only a
-    card counts.
+    """The pack's sentences that ask for the call, each with the pack's own words in it. Empty if only a card is
+    accepted.
     """
     title: str = ""
     """The pack's own words on the card."""
     lists: tuple[tuple[str, ...], ...] = ()
-    """The items of each list among the values. If an answer repeats only one item, the user may mean only that item."""
+    """The items of each list in the values. An answer that repeats only one item may mean only that item."""
     lifetime: float = 0.0
-    """How long agreement to a sentence lasts, in seconds."""
+    """How long consent to a sentence lasts, in seconds."""
 
 
 class Cards:
-    """The cards in one conversation and the user's answers to them. Events may be added to `events`."""
+    """A conversation's cards and the user's answers. Events may be added to `events`."""
 
     def __init__(self, events: Sequence[Event], words: CardWords, terms: Terms | None = None) -> None:
         self._events = events
@@ -194,20 +193,20 @@ class Cards:
         self._question, self._heading, self._yes, self._no = _forms_of(words)
         self._word = max(_WORD.findall(self._question), key=len, default="")
         self._written = _languages_of(words)
-        """The languages of the pack, and those that the user has written in so far."""
+        """The pack's languages and those that the user has used so far."""
         self._heard: list[Message] = []
-        """User messages whose language has not been examined yet."""
+        """User messages whose language is not known yet."""
         self._read = 0
         self._by_id: dict[str, Card] = {}
         self._texts: dict[str, set[str]] = {}
         self._last: dict[str, str] = {}
         self._digests: dict[str, set[str]] = {}
         self._expires: dict[str, list[tuple[int, float]]] = {}
-        """When the cards expire, by card digest, each with the step at which it was shown."""
+        """The expiry times of cards, by digest, each with the step that showed the card."""
         self._ends: dict[str, dict[int, set[str]]] = {}
-        """Card texts, by their final characters and their length."""
+        """Card texts, by their last characters and their length."""
         self._tools: set[str] = set()
-        """Tools for which a card was shown in this conversation."""
+        """Tools with a card in this conversation."""
         self._confirmed: dict[str, list[CardAnswer]] = {}
         self._known: set[int | None] = set()
         """Steps of messages that end with a card."""
@@ -231,16 +230,16 @@ class Cards:
         return tool in self._tools
 
     def may_stand_in(self, exchange: Exchange) -> bool:
-        """Whether the agent's last message contains the words that end every card."""
+        """Whether the agent's last message contains the words at the end of every card."""
         return exchange.may_have(self._word) and self._question in exchange.shown
 
     def is_changed(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message contains something like the card for the call, but with different text."""
+        """Whether the agent's last message has a card for the call with changed text."""
         is_like = self._question in exchange.shown or bool(self._heading and self._heading in exchange.shown)
         return is_like and not any(text in exchange.shown for text in (put.card, *self.texts_of(put.digest)) if text)
 
     def answer(self, put: Put, exchanges: Sequence[Exchange], before: int, now: float | None) -> CardAnswer | None:
-        """Return the answer that counts for a call, as of a given step and time."""
+        """Return the valid answer for a call at a given step and time."""
         cards = {*self.texts_of(put.digest), put.card} - {""}
         texts = cards | {text for text in put.sentences if not _hidden(text)}
         reported = self._confirmed.get(put.digest, ())
@@ -306,9 +305,7 @@ class Cards:
         return why_unclear("\n".join(text for _, text in exchange.answer), self._languages)
 
     def is_beside_words(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message contains a card or asks for this call, next to words that may change the
-        meaning.
-        """
+        """Whether the agent's last message asks for this call or has a card, with words that may change the meaning."""
         if not (put.card or put.sentences or self.has_any):
             return False
         message = exchange.shown
@@ -362,7 +359,7 @@ class Cards:
         return list(found)
 
     def _is_valid(self, answer: CardAnswer, digest: str, now: float | None) -> bool:
-        """Whether the card of a reported answer is valid at a point in time."""
+        """Whether the card of a reported answer is valid at this time."""
         message = self._events[answer.step]
         assert isinstance(message, Message)
         assert message.confirmation is not None
@@ -379,7 +376,7 @@ class Cards:
         return now - answered <= put.lifetime and not is_ahead(answered, now)
 
     def _is_card_in_time(self, exchange: Exchange, now: float | None, put: Put) -> bool:
-        """Whether a card was still valid when the user answered it and when the call was made.
+        """Whether a card was still valid when the user answered and when the call was made.
 
         Showing a card again does not extend its validity.
         """
@@ -395,8 +392,8 @@ class Cards:
     def _takes_back(self, exchange: Exchange, texts: set[str], put: Put, since: int) -> bool:
         """Whether a later message may withdraw the answer.
 
-        Answers to cards do not withdraw it. Neither do thanks directly after the answer. Later thanks may express
-        agreement to something that the agent said in between.
+        Answers to cards do not withdraw it, and neither do thanks directly after it. Later thanks may agree to
+        something else that the agent said.
         """
         has_told = exchange.told_at is not None and exchange.told_at > since
         if not has_told and all(is_courtesy(text) for step, text in exchange.answer if step > since):
@@ -407,7 +404,7 @@ class Cards:
 
     def _said(self, exchange: Exchange, put: Put) -> Said:
         several = exchange.answer
-        # An answer spread over more messages than this says more than yes.
+        # An answer with more messages says more than yes.
         answer = "\n".join([text for _, text in several]) if len(several) <= _LAST else ""
         if len(answer) > LONGEST:
             return "other"
@@ -433,14 +430,14 @@ class Cards:
         return exchange.told_at in self._known
 
     def _ends_with(self, exchange: Exchange, texts: Collection[str], *, or_card: bool = False) -> bool:
-        """Whether the agent's last message ends with one of these texts. With `or_card`, any card counts too. The text
-        may be followed by other cards.
+        """Whether the agent's last message ends with one of these texts, ignoring other cards after it. With `or_card`,
+        any card is accepted too.
         """
         message = exchange.shown
         wanted = [text for text in texts if text in message]
         cards = self._shown_in(message) if wanted or or_card else []
         if len(wanted) == 1 and message == wanted[0] and not any(_hidden(text) for _, text in exchange.told):
-            # Usually, the message contains nothing but this text.
+            # Usually, the message contains only this text.
             return True
         shown = {*wanted, *cards}
         if not shown or misleads(message, shown) or _is_hidden(exchange, shown):
@@ -461,7 +458,7 @@ def _cut(message: str, text: str) -> str:
 
 
 def _is_tail(message: str, text: str) -> bool:
-    """Whether text is at the end of a message, unquoted and set apart from other text."""
+    """Whether text is at the end of a message, unquoted and separate from other text."""
     place = message.rfind(text)
     if place < 0 or message[:place][-1:] not in _MARKS:
         return False
@@ -479,9 +476,9 @@ def _hidden(text: str) -> int:
 
 
 def misleads(message: str, cards: Iterable[str]) -> bool:
-    """Whether text next to the cards in a message may change their meaning. Only polite phrases are harmless.
+    """Whether text next to a message's cards may change their meaning. Only polite phrases are harmless.
 
-    Not even words from the card itself are harmless, because a card contains the agent's values.
+    Even the card's own words are not harmless, because a card contains the agent's values.
     """
     for text in sorted(cards, key=len, reverse=True):
         message = message.replace(text, " ")
@@ -495,9 +492,9 @@ def _is_all(known: re.Pattern[str], text: str) -> bool:
 
 
 def _spoken_in(message: Message) -> frozenset[str]:
-    """Return the languages of a message. Each is recognised by two different words at the beginning of the message.
+    """Return a message's languages, each recognised by two different words at the beginning.
 
-    One word is not enough: an English "to" would turn the Malay no "tak" into a Polish yes.
+    With one word, an English "to" would turn the Malay no "tak" into a Polish yes.
     """
     return languages_of(message.text[:_SAMPLE], 2)
 
@@ -514,7 +511,7 @@ def _languages_of(words: CardWords) -> frozenset[str]:
 
 
 def is_ahead(time: float | None, now: float | None) -> bool:
-    """Whether a time is later than now by more than clocks can differ."""
+    """Whether a time is in the future by more than clocks can differ."""
     return time is not None and now is not None and time > now + SKEW
 
 

@@ -1,8 +1,8 @@
 """Determines whether the user agreed to exactly this call before the agent made it.
 
 *Agreed*: a plain yes to a card or to a sentence from the pack. *Not agreed*: only with a structural proof. *Undecided*:
-everything else, because asking the user is better than guessing. Only events before the turn of the call count, so
-later events do not change the answer.
+everything else, because asking the user is better than guessing. Only events before the call's turn matter, so later
+events do not change the answer.
 """
 
 import re
@@ -41,8 +41,8 @@ from bylaw.trace.event import Call, Event
 
 Basis = Literal["card", "told", "requested"]
 """What a policy requires. `card`: the answer to a card. `told`: a yes to a sentence from the pack or to the agent's own
-words. `requested`: like `told`, but the user's own request is also sufficient. A model or a reviewer judges the agent's
-own words and the user's requests.
+words. `requested`: like `told`, but the user's own request is also enough. A model or a reviewer judges the agent's own
+words and the user's requests.
 """
 Reason = Literal[
     "confirmed",
@@ -51,13 +51,13 @@ Reason = Literal[
     "expired", "interrupted", "conditional", "other_language", "unclear", "unseen",
 ]  # fmt: skip
 """The reason for the result. Agreed: `confirmed` (a plain yes to a card or sentence). Not agreed: nothing was asked,
-the call was never mentioned, an earlier call used up the yes, or the user declined. The other reasons leave consent
-undecided: for example, an unrecorded message, an unclear answer, an expired yes, or an unknown fact on the card.
+the call was never mentioned, an earlier call used the yes, or the user declined. All other reasons mean undecided, for
+example an unrecorded message, an unclear answer, an expired yes, or an unknown fact on the card.
 """
 
 
 class QuotedSpan(Struct, frozen=True):
-    """A quotation from the conversation: the step of the message and a range of its text."""
+    """A quotation from the conversation: a message's step and a range of its text."""
 
     step: int
     start: int
@@ -73,25 +73,23 @@ class OpenConsent(Struct, frozen=True):
     put: tuple[QuotedSpan, ...]
     answered: tuple[QuotedSpan, ...]
     spared: tuple[str, ...] = ()
-    """Arguments that, according to the pack, need not be shown to the user."""
+    """Arguments that the pack need not show to the user."""
 
 
 class Consent(Struct, frozen=True):
-    """Whether the user agreed to a call, and the reason. None means undecided."""
+    """Whether the user agreed to a call, with the reason. None means undecided."""
 
     value: bool | None
     reason: Reason
     told_at: int | None = None
     answered_at: int | None = None
     spent_by: int | None = None
-    """The step of the call that used up the consent, or may have used it up."""
+    """The step of the call that used the consent or may have used it."""
     put: tuple[QuotedSpan, ...] = ()
     answered: tuple[QuotedSpan, ...] = ()
 
     def record(self) -> dict[str, Any]:
-        """Return the reason in the form stored in `findings.jsonl`: the positions of messages, without any words or
-        values.
-        """
+        """Return the reason as in `findings.jsonl`: message positions without words or values."""
         steps = {"told_at": self.told_at, "answered_at": self.answered_at, "spent_by": self.spent_by}
         told: dict[str, Any] = {"reason": self.reason} | {key: at for key, at in steps.items() if at is not None}
         for name, quotes in (("put", self.put), ("answered", self.answered)):
@@ -100,24 +98,23 @@ class Consent(Struct, frozen=True):
         return told
 
     def question(self, tool: str, arguments: dict[str, Any], spared: tuple[str, ...] = ()) -> OpenConsent | None:
-        """Return the question for a model or a reviewer, or None if there is nothing to ask."""
+        """Return the question for a model or a reviewer, or None."""
         if self.value is not None or self.reason in ("perhaps_spent", "expired", "unseen"):
-            # A reader cannot determine whether a call ran, or what the facts are. The pack determines how long an
-            # answer remains valid.
+            # A reader cannot know whether a call ran or what the facts are. The pack says how long an answer is valid.
             return None
         return OpenConsent(tool, msgspec.to_builtins(arguments), self.put, self.answered, spared)
 
 
 _QUOTED = 50
-"""The maximum number of messages to quote. The latest consecutive messages are quoted."""
+"""The maximum number of messages to quote: the latest consecutive ones."""
 _RECENT = 4
-"""How many of the latest exchanges are searched for a card without a plain answer."""
+"""The number of latest exchanges to search for a card without a plain answer."""
 _CHANGES = ("write", "unknown")
 """The effects of tools that may need the user's consent."""
 
 
 class Consents:
-    """The consents of one conversation, computed on demand. Events may be added to `events`."""
+    """One conversation's consents, computed on demand. Events may be added to `events`."""
 
     def __init__(
         self,
@@ -135,7 +132,7 @@ class Consents:
         self._writes = Writes(ledger, self._terms)
         self._looked = 0
         self._asking: list[int] = []
-        """Steps of the calls read so far that may have asked the user a question."""
+        """Steps of the calls so far that may have asked the user a question."""
 
     def find(self, call: CallRecord, basis: Basis = "told") -> Consent:
         self._talk.read(call.start)
@@ -176,10 +173,10 @@ class Consents:
         )
 
     def _asked_at(self, found: Consent, before: int) -> int | None:
-        """Return the step of a question that the user's messages do not answer, or None.
+        """Return the step of a question without an answer from the user, or None.
 
-        A tool may have asked the question, or the user may not have answered yet. After a denial or a yes that was used
-        up, only a later question is considered.
+        A tool may have asked it, or the user may not have answered yet. After a denial or a used yes, only a later
+        question matters.
         """
         since = {"spent": found.spent_by, "declined": found.answered_at}.get(found.reason)
         since = -1 if since is None else since
@@ -209,7 +206,7 @@ class Consents:
     def _found_in_talk(self, call: CallRecord, basis: Basis, put: Put | None, facts: CardFacts) -> Consent:
         exchanges = self._talk.exchanges
         if not self._talk.is_put and basis != "requested" and not self._cards.has_any:
-            # Without a question, there is no consent. A lone yes shows that there was a question.
+            # There is no consent without a question. A lone yes shows that there was a question.
             if any(each.is_lone_yes for each in exchanges):
                 return Consent(None, "unrecorded")
             return Consent(False, "never_put", None, exchanges[-1].answered_at if exchanges else None)
@@ -221,8 +218,7 @@ class Consents:
             by, is_sure = spent
             if is_sure and self._is_put_in(by, last):
                 return _found(False, "spent", last, spent_by=by.step)
-            # Only a reader can determine whether one yes covered several identical calls, such as "two vouchers of
-            # 25.00".
+            # Only a reader can say whether one yes covered several identical calls, such as "two vouchers of 25.00".
             return _found(None, "unread" if is_sure else "perhaps_spent", last, spent_by=by.step)
         if self._cards.is_beside_words(last, put):
             return _found(None, "beside_card", last)
@@ -237,8 +233,8 @@ class Consents:
         return _found(None, "expired" if self._is_over(call, last) else unclear or "unread", last)
 
     def _why_unclear(self, call: CallRecord, put: Put) -> Reason | None:
-        """Return why the user's answer to the card or sentence for the call does not count. None if no card or sentence
-        was shown.
+        """Return why the user's answer to the call's card or sentence is not enough. None if the user was shown
+        neither.
         """
         *before, last = self._talk.exchanges[-_RECENT:]
         if self._cards.is_put_in(last, put):
@@ -279,8 +275,8 @@ class Consents:
         return bool(put.sentences) or (put.card != "" and put.card in exchange.shown)
 
     def _also_put_by(self, put: Put, call: CallRecord, since: int) -> int | None:
-        """Return the step of another call that was made since the yes and that the same words had asked for. The yes
-        may belong to that call.
+        """Return the step of another call since the yes that the same words had asked for. The yes may belong to that
+        call.
         """
         own = {put.card, *put.sentences, *self._cards.texts_of(put.digest)} - {""}
         for write in reversed(self._ledger.writes):
@@ -294,7 +290,7 @@ class Consents:
         return None
 
     def may_be_made(self, call: CallRecord, since: int) -> bool:
-        """Whether a call after a step may have used up the yes to this call."""
+        """Whether a call after a step may have used the yes to this call."""
         return self._writes.spending(call, since) is not None
 
     def card_text(self, call: CallRecord, facts: CardFacts | None = None) -> str:
@@ -306,7 +302,7 @@ class Consents:
         return card_text(call.tool, made.tool, made.arguments, self._terms.spared, self._words, facts)
 
     def _is_over(self, call: CallRecord, last: Exchange) -> bool:
-        """Whether the user's words are too old for a call, or are later than the call. False if the time is unknown."""
+        """Whether the user's words are too old for a call, or later than the call. False if the time is unknown."""
         said, now = self._talk.time_of(last.answered_at), call.call.time
         return said is not None and now is not None and (now - said > self._terms.lifetime or is_ahead(said, now))
 
@@ -331,7 +327,7 @@ class ConsentWitness:
         self._terms = terms or Terms()
         self._consents = Consents(self._events, ledger, terms, self.words)
         self._found: tuple[CallRecord, int, Consent] | None = None
-        """The latest result, with its call and the number of events. Cached, because the value and the reason are
+        """The latest result, with its call and the number of events. Cached because the value and the reason are
         requested separately.
         """
 
@@ -347,7 +343,7 @@ class ConsentWitness:
         return self._find(record).record() if act.effect in _CHANGES else None
 
     def question(self, act: Act, record: CallRecord) -> OpenConsent | None:
-        """Return the question for a model or a reviewer, or None if there is nothing to ask."""
+        """Return the question for a model or a reviewer, or None."""
         if act.effect not in _CHANGES:
             return None
         call = record.call
@@ -363,7 +359,7 @@ class ConsentWitness:
 
     @property
     def spared(self) -> frozenset[str]:
-        """Arguments that no card shows. They are the same for every predicate of a pack."""
+        """Arguments that no card shows, the same for all of a pack's predicates."""
         return self._terms.spared
 
     def agreed_terms(self, call: Call) -> dict[str, Any]:
@@ -388,7 +384,7 @@ def _quotes(said: Sequence[tuple[int, str]]) -> list[QuotedSpan]:
 
 
 class Writes:
-    """The writes in one conversation that may have used up a yes. Calls may be added to the ledger."""
+    """One conversation's writes that may have used a yes. Calls may be added to the ledger."""
 
     def __init__(self, ledger: Ledger, terms: Terms) -> None:
         self._ledger = ledger
@@ -399,11 +395,10 @@ class Writes:
         self._counted = 0
 
     def spending(self, call: CallRecord, since: int) -> tuple[CallRecord, bool] | None:
-        """Return the call that used up the yes to this call, and whether this is certain.
+        """Return the call that used the yes to this call, and whether this is certain.
 
-        A call that certainly used it up takes precedence, followed by the earliest call that may have done so. Calls
-        that differ only in arguments that need not be shown are treated as one call. If a tool itself reports that it
-        refused a call, this does not prove a refusal.
+        A call that certainly used it comes first, then the earliest call that may have used it. Arguments that need not
+        be shown make no difference. A tool's own report that it refused a call does not prove a refusal.
         """
         writes = self._ledger.writes
         if not writes or writes[-1].step <= since:
@@ -463,11 +458,10 @@ _ASKED = re.compile(r"[?\u061f\uff1f](?=[\"')\]*\s]|$)")
 
 
 def may_ask(call: Call, tool: Tool | None) -> bool:
-    """Whether a call may have asked the user a question: through an argument, by sending a message, or because the
-    tool's name or description suggests it.
+    """Whether a call may have asked the user a question: through an argument, as a message, or according to the tool's
+    name or description.
 
-    A known write is treated as asking only if its name also mentions a person, so `confirm_booking` does not count as
-    asking.
+    A known write asks only if its name also mentions a person, so `confirm_booking` does not ask.
     """
     effect = "none" if tool is None else tool.effect
     is_asking = _is_asking(call.tool, tool.description if tool is not None and effect == "none" else "", effect)
@@ -478,12 +472,12 @@ def may_ask(call: Call, tool: Tool | None) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_asking(name: str, description: str, effect: str, /) -> bool | None:
-    """Whether every call to a tool asks the user. None if this depends on the arguments."""
+    """Whether every call to a tool asks the user. None if the arguments decide."""
     words, described = set(words_of(name)), set(re.findall("[a-z]+", description.lower()))
     if effect == "none" and any(VERBS.get(word) == "none" for word in words):
         # The user does not see the agent's thoughts and calculations.
         return False
-    # `get_consent` and `list_approvals` look up data.
+    # `get_consent` and `list_approvals` are look-ups.
     is_looked_up = effect == "read" and not words.isdisjoint(_LOOKING)
     is_named = words & _ASKING and not is_looked_up and (effect != "write" or words & _PERSONS)
     is_sent = "notify" in words or (words & _SENT and (effect == "none" or words & _SENDS))

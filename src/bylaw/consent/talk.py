@@ -1,8 +1,8 @@
-"""Splits a conversation into exchanges, each consisting of the agent's messages and the user's reply.
+"""Splits a conversation into exchanges: the agent's messages and the user's reply.
 
-By comparing words, the module can also prove that the agent never mentioned a call. The words and numbers in the
-messages are compared with those in the call, in the tool's name, and in the records that tools have shown. A single
-match or a single question prevents the proof, so an agent that mentioned anything relevant is never accused.
+The module can also prove, by comparing words, that the agent never mentioned a call. It compares the agent's words and
+numbers with the call, the tool's name, and the records that tools have shown. One match or one question rules out the
+proof, so an agent that mentioned anything relevant is never accused.
 """
 
 import re
@@ -18,16 +18,16 @@ from bylaw.policy.verb import words_of
 from bylaw.trace.event import Event, Message, Result
 
 Utterance = tuple[int, str]
-"""A step, and the text at that step."""
+"""A step and its text."""
 _QUOTING = re.compile(r"`|^[ \t]*>", re.MULTILINE)
 _LONGEST = 20_000
-"""The maximum length of a message with cards, in characters. Users do not read more than this."""
+"""The maximum length of a message with cards, in characters. Users do not read more."""
 _QUESTION = re.compile("[?\xbf\u037e\u055e\u061f\u1367\u2047-\u2049\u203d\u2e2e\ufe56\uff1f]")
 """The question marks of all scripts."""
 
 
 class Exchange:
-    """The agent's messages since the user's last reply, and the user's reply."""
+    """The agent's messages since the user's last reply, and the user's next reply."""
 
     def __init__(self, told: Sequence[Utterance], answer: Sequence[Utterance]) -> None:
         self.told = tuple(told)
@@ -43,14 +43,14 @@ class Exchange:
 
     @property
     def answered_from(self) -> int:
-        """The step of the user's first message. Calls after this step use up the answer, even if the user sends more
+        """The step of the user's first message. Calls after this step use the answer, even if the user sends more
         messages.
         """
         return self.answer[0][0]
 
     @property
     def is_lone_yes(self) -> bool:
-        """Whether a user message begins with a yes although the agent had asked nothing."""
+        """Whether a user message begins with a yes although the agent asked nothing."""
         return not self.told and any(begins_with_yes(text) for _, text in self.answer)
 
     @property
@@ -64,23 +64,21 @@ class Exchange:
 
     @property
     def is_quoted(self) -> bool:
-        """Whether the agent's last message contains a quotation or code. Somebody else may have written the sentences
-        in it.
-        """
+        """Whether the agent's last message contains a quotation or code, which may have another author."""
         return _QUOTING.search(self.told[-1][1]) is not None if self.told else False
 
     def may_have(self, word: str) -> bool:
-        """Whether a word may occur in the agent's last message. Formatting and punctuation are ignored."""
+        """Whether the agent's last message may contain a word, ignoring formatting and punctuation."""
         return bool(self.told) and word in self.told[-1][1].replace("*", "").replace("`", "").replace("_", "")
 
     @cached_property
     def shown(self) -> str:
-        """The agent's last message, normalised in the same way as a card."""
+        """The agent's last message, normalised like a card."""
         return card_form(self.told[-1][1]) if self.told and len(self.told[-1][1]) <= _LONGEST else ""
 
 
 class Talk:
-    """The messages of one conversation. Events may be added to `events`."""
+    """One conversation's messages. Events may be added to `events`."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
@@ -92,8 +90,8 @@ class Talk:
         self._asked: int | None = None
         self.gap_at = -1
         self.is_lost = True
-        """Whether the user's latest words are unknown, either because no message was recorded or because none was
-        recorded since an unrecorded one.
+        """Whether the user's latest words are unknown, because no message was recorded, or none since an unrecorded
+        one.
         """
         self.exchanges: list[Exchange] = []
 
@@ -110,8 +108,7 @@ class Talk:
             event = self._events[step]
             if type(event) is Message:
                 if not event.captured:
-                    # An unrecorded message may have withdrawn an earlier answer. It does not affect the meaning of
-                    # later messages.
+                    # An unrecorded message may have withdrawn an earlier answer. Later messages keep their meaning.
                     self.gap_at, self.is_lost = step, True
                     self._agent, self._asked, self.exchanges = [], None, []
                 elif event.text.strip():
@@ -122,9 +119,7 @@ class Talk:
         return self._events[step].time
 
     def asked_since(self, step: int) -> int | None:
-        """Return the step of the agent's last question after a given step, if the user has not replied to the
-        question.
-        """
+        """Return the step of the agent's last question after a given step, if the user has not replied to it."""
         return self._asked if self._asked is not None and self._asked > step else None
 
     def _hear(self, step: int, message: Message) -> None:
@@ -144,9 +139,7 @@ class Talk:
 
 _WORD = re.compile(r"[^\W\d_]{2,}|\d+")
 _FIGURE = re.compile(r"(?<![\w-])\d")
-"""A number that is not part of a name. A message may express such a number differently: in words, as an amount, as a
-date or as a time.
-"""
+"""A number outside a name. A message may write it as words, an amount, a date or a time."""
 _IN_WORDS = re.compile(
     r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,5}teen|"
     r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million|dozen|half|quarter|couple|both|twice|once|first|second|third|fourth|fifth|"
@@ -156,10 +149,10 @@ _IN_WORDS = re.compile(
 )
 _TOLD = "#"
 _LEAST = 2
-"""The number of different common English words needed to recognise English."""
+"""The minimum number of different common English words for recognising English."""
 _BEGIN = 5
 _DEED = 3
-"""The number of identical first letters that suggest the same action, as in "bag" and `add_baggage`."""
+"""The number of equal first letters that suggest the same action, as in "bag" and `add_baggage`."""
 _OBJECTS = 400
 _LONG = 200
 
@@ -167,7 +160,7 @@ _LONG = 200
 class Named:
     """Everything that an agent has mentioned in one conversation. Events may be added to `events`.
 
-    Each message and result is read once. Results are read only if the agent's words do not settle the question.
+    Each message and result is read once. Results are read only if the agent's words are not enough.
     """
 
     def __init__(self, events: Sequence[Event]) -> None:
@@ -178,7 +171,7 @@ class Named:
         self._told: set[str] = set()
         self._is_english = True
         self._heard = self._read = 0
-        """The number of exchanges and of events read so far."""
+        """The number of exchanges and events read so far."""
         self._records: list[frozenset[str]] = []
         self._shown: dict[str, list[int]] = {}
         """The positions of the records that contain each value."""
@@ -193,12 +186,12 @@ class Named:
             return False
         for value in given.values():
             if type(value) is str and value and value in last:
-                # Usually, the agent's words settle the question.
+                # Usually, the agent's words are enough.
                 return False
         values = [str(each) for each in leaves(given) if each is not None and not isinstance(each, bool)]
         things = [each for each in values if _is_thing(each)]
         if not things or begins_with_yes(exchanges[-1].answer[-1][1]):
-            # A yes may answer a question whose wording is unknown, such as "Your bag is free. Shall I add it?"
+            # A yes may answer a question with unknown wording, such as "Your bag is free. Shall I add it?"
             return False
         self._hear(exchanges)
         if not self._is_english or any(not self._told.isdisjoint(_shown(each)) for each in values):
@@ -209,7 +202,7 @@ class Named:
         records = {at for each in values for at in self._shown.get(loose(each), ())}
         if any(not self._told.isdisjoint(self._records[at]) for at in records):
             return False
-        # An entity that no look-up has shown may have been mentioned in other words.
+        # Other words may have mentioned an entity that no look-up has shown.
         return all(loose(each) in self._shown for each in things)
 
     def _hear(self, exchanges: Sequence[Exchange]) -> None:
@@ -244,7 +237,7 @@ def _deed(name: str, title: str, also_called: tuple[str, ...]) -> frozenset[str]
 
 
 def _is_thing(value: str) -> bool:
-    """Whether a value looks like an id: a single word that people do not use in speech."""
+    """Whether a value looks like an id: a single word that people do not say."""
     return len(value.split()) == 1 and not value.isdigit() and (not value.isalpha() or value.isupper())
 
 
@@ -263,7 +256,7 @@ def _short_words(text: str) -> frozenset[str]:
 
 
 def _records(shown: Any) -> Iterator[list[str]]:
-    """Yield the plain values of every object in a result, as strings."""
+    """Yield the plain values of every object in a result as strings."""
     pending: list[Any] = [shown] if isinstance(shown, dict | list) else []
     left = _OBJECTS
     while pending and left:

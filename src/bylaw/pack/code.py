@@ -58,7 +58,7 @@ def _is_laid_over(file: str, below: str) -> bool:
 
 
 def with_lookups(folder: PackFolder, schema: Schema) -> tuple[Schema, list[BylawError]]:
-    """Return the schema with the pack's look-up functions added."""
+    """Return the schema with the pack's look-up functions."""
     if not folder.lookups:
         return schema, []
     searches: dict[tuple[str, str], FieldSearch] = {}
@@ -74,7 +74,7 @@ def with_lookups(folder: PackFolder, schema: Schema) -> tuple[Schema, list[Bylaw
 def read_pack_actions(
     source: Located | None, entities: Located | None, tools: Mapping[str, Tool]
 ) -> "tuple[Actions | None, list[BylawError]]":
-    """Return the actions of a pack's generic tools, along with its pages. None if the pack has neither."""
+    """Return the actions of a pack's generic tools and its pages. None if the pack has neither."""
     has_pages = entities is not None and "pages" in entities.data
     if source is None or not (has_pages or source.data.keys() & {"actions", "otherwise", "pages"}):
         return None, []
@@ -84,7 +84,7 @@ def read_pack_actions(
 
 
 def with_card_facts(folder: PackFolder, schema: Schema) -> tuple[Schema, list[BylawError]]:
-    """Return the schema with the facts on the pack's cards added."""
+    """Return the schema with the facts on the pack's cards."""
     found: dict[str, list[CardFact]] = {}
     faults: list[BylawError] = []
     for tool in schema.tools.values():
@@ -106,7 +106,7 @@ def with_card_facts(folder: PackFolder, schema: Schema) -> tuple[Schema, list[By
 
 
 def with_unsaid(schema: Schema, policies: Mapping[str, Policy], guards: Mapping[str, Guard], book: Rules) -> Schema:
-    """Return the schema with assumed changes added for writes that declare none.
+    """Return the schema with assumed changes for writes that declare none.
 
     Such a write may change all records of an entity that guards or predicates read and that no argument names.
     """
@@ -134,7 +134,7 @@ def card_code(tools: Mapping[str, Tool]) -> list[str]:
 
 
 def predicate_code(rules: Located | None) -> list[str]:
-    """Return the expressions of the predicates in a pack's `rules.yaml`."""
+    """Return the predicates' expressions in a pack's `rules.yaml`."""
     data: Any = rules.data if rules is not None else {}
     predicates: Any = cast("Mapping[str, Any]", data).get("predicates") if isinstance(data, Mapping) else None
     written = list(cast("Mapping[str, Any]", predicates).values()) if isinstance(predicates, Mapping) else []
@@ -149,9 +149,9 @@ def unenforced(
     places: Mapping[str, str],
     faulty: PackFolder | None,
 ) -> list[BylawError]:
-    """Report policies that have no check and that nobody has accepted by name."""
+    """Report policies without a check that nobody has accepted by name."""
     ruled = book.enforced
-    # A guard that did not compile has already been reported.
+    # The error of a guard that did not compile has already been reported.
     texts = faulty.guards.values() if faulty is not None else ()
     written = {name for text in texts for name in re.findall(r"^def (\w+)", text, re.MULTILINE)}
     guarded = guards.keys() | {name for name in policies if name.replace("-", "_") in written}
@@ -169,10 +169,10 @@ def unenforced(
 
 
 class Pinned(Struct, frozen=True):
-    """The records and code that decide calls. Excludes cases, comments, reviews and the document's text."""
+    """The records and code that decide calls, without cases, comments, reviews and the document's text."""
 
     records: Mapping[str, Any]
-    """Parsed records, by name. Formatting does not affect them."""
+    """Parsed records, by name. Formatting does not matter."""
     code: Mapping[str, str]
     """Guards and look-up functions, by file."""
 

@@ -1,6 +1,6 @@
-"""A compiled pack: policies with their sentences, tools, facts and guards, ready to judge calls.
+"""A compiled pack, ready to judge calls: policies with their sentences, tools, facts and guards.
 
-Errors in the pack are reduced to their causes: if tools.yaml is missing, only that is reported, and only once.
+Errors are reduced to their causes. For example, a missing tools.yaml is reported once and without its consequences.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -62,7 +62,7 @@ _DECLARED_IN: Mapping[str, tuple[str, ...]] = {
     "policy": ("policies", "guards"),
     "guard": ("guards",),
 }
-"""The files that may contain the declaration that an error asks for."""
+"""Files that may contain the declaration for an error."""
 _CONTENTS = {
     "tools": "list the tools that the agent may call, each with its effect (read, write or none)",
     "entities": "declare the entities that guards read, with their keys and fields",
@@ -71,7 +71,7 @@ _SHOWN = 4
 
 
 def causes(faults: Iterable[BylawError], *, files: Collection[str], declared: Mapping[str, bool]) -> list[BylawError]:
-    """Return only those of the `faults` that are causes.
+    """Return only the causes among the `faults`.
 
     `files` contains the existing YAML files. `declared` says whether the pack has tools and entities.
     """
@@ -120,7 +120,7 @@ def _undeclared(part: str, is_there: bool, needing: Sequence[BylawError]) -> Byl
 
 
 def one_for_all(alike: Sequence[BylawError]) -> BylawError:
-    """Return a single error for all places with the same message."""
+    """Return one error for all places with the same message."""
     first, *others = alike
     places = list(dict.fromkeys(fault.place for fault in others if fault.place != first.place))
     if not places:
@@ -157,7 +157,7 @@ def manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
 
 
 def posture_faults(folder: PackFolder, policies: Mapping[str, Policy], schema: Schema) -> list[BylawError]:
-    """Return an error for each policy or tool that `shield:` names but the pack does not contain."""
+    """Return an error for each policy or tool under `shield:` that the pack does not contain."""
     postures, place = folder.manifest.shield, folder.manifest_source.place
     named = [
         *(("policy", name, ("policies", name), policies) for name in postures.policies),
@@ -178,7 +178,7 @@ def posture_faults(folder: PackFolder, policies: Mapping[str, Policy], schema: S
 
 
 def is_the_packs(text: Document, manifest: Manifest) -> bool:
-    """Whether a document is exactly the document for which the pack was written."""
+    """Whether a document is exactly the one for which the pack was written."""
     return isinstance(manifest.document, WrittenDocument) and manifest.document.sha256 == text.sha256
 
 
@@ -220,7 +220,7 @@ class Pack(Struct, frozen=True, dict=True):
     schema: Schema
     guards: dict[str, Guard]
     by_tool: dict[str, tuple[tuple[Policy, Guard], ...]]
-    """The guards that apply to each tool, in policy order."""
+    """Each tool's guards, in policy order."""
     cases: Mapping[str, Read[CasesFile]]
     now: datetime | None
     criterion: Criterion
@@ -234,18 +234,20 @@ class Pack(Struct, frozen=True, dict=True):
     postures: Postures
     """How strictly a shield enforces the pack."""
     digests: dict[str, tuple[str, ...]]
-    """The digests of the sentences that each policy cites."""
+    """The digests of each policy's cited sentences."""
     unaccepted: dict[str, Standing]
-    """Policies that were switched off, because of their review status, when the pack was loaded."""
+    """Policies that were off when the pack was loaded, because of their review status."""
     pinned: Pinned
     lost: tuple[BylawError, ...] = ()
-    """Citations that do not occur in the given document, each with its line."""
+    """Citations missing from the given document, each with its line."""
     ambiguous: tuple[Ambiguous, ...] = ()
     """Quotes that match several sentences."""
 
     @cached_property
     def pin(self) -> str:
-        """A digest of everything that decides calls. It pins a conversation to the pack. `digest` covers all files."""
+        """A digest of everything that decides calls. A conversation stays with this version of the pack. `digest`
+        covers all files.
+        """
         return self.pinned.digest()
 
     @cached_property
@@ -269,14 +271,12 @@ class Pack(Struct, frozen=True, dict=True):
         return [*named & where_broken(rule, self.book.predicates, self.schema, self.policies).tools]
 
     def binds(self, tool: str) -> bool:
-        """Whether an enforced guard, rule or limit applies to calls to a tool."""
+        """Whether an enforced guard, rule or limit applies to a tool's calls."""
         return tool in self._bound
 
     @cached_property
     def held_back(self) -> dict[str, Standing]:
-        """Policies that decide no live calls, either because of their review status or because they are marked
-        `unenforced`.
-        """
+        """Policies that decide no live calls, because of their review status or because they are `unenforced`."""
         checked = self.guards.keys() | self.book.enforced
         marked = [each.id for each in self.policies.values() if each.unenforced is not None and each.id in checked]
         return {**dict.fromkeys(marked, "unenforced"), **self.unaccepted}
@@ -288,7 +288,7 @@ class Pack(Struct, frozen=True, dict=True):
 
     @cached_property
     def traces_values(self) -> bool:
-        """Whether a guard depends on where a value came from or on the user's request."""
+        """Whether a guard depends on the user's request or on a value's origin."""
         return self.reads_requests or any("provenance" in guard.built_ins for guard in self.guards.values())
 
     @cached_property
@@ -340,7 +340,7 @@ class Pack(Struct, frozen=True, dict=True):
         return f"<pack {self.name} {self.version}: {len(self.policies)} policies, {tools} tools{told}>"
 
     def changed_in(self, text: Document) -> tuple[str, ...]:
-        """Return the policies that cite a sentence missing from `text`. Empty if `text` contains none of the cited
+        """Return the policies that cite a sentence missing from `text`. Empty if `text` has none of the cited
         sentences.
         """
         here = {sentence.digest for sentence in text.sentences}
@@ -349,7 +349,7 @@ class Pack(Struct, frozen=True, dict=True):
 
 
 def load_pack(name: str | Path, *, document: Path | None = None, cases: bool = True) -> Pack:
-    """Load a pack by path or name. Raises `PackError` with every error found."""
+    """Load a pack by path or name. Raises `PackError` with all errors."""
     root = find_folder(str(name))
     folder = read_folder(root, cases=cases)
     if variants := folder.manifest.variants:
@@ -371,7 +371,7 @@ def _load_again(root: str, digest: str) -> Pack:
 
 
 def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
-    """Build a pack from its files. Raises `PackError` with every error found."""
+    """Build a pack from its files. Raises `PackError` with all errors."""
     text = folder.read_document(document)
     faults = list(folder.faults)
     manifest = folder.manifest

@@ -1,4 +1,4 @@
-"""The predicates in a pack's `rules.yaml`. A predicate is a condition on an act and has one source for its value."""
+"""The predicates in a pack's `rules.yaml`. A predicate is a condition on an act, and its value has one source."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -30,20 +30,20 @@ WAYS = (
 DEAR = ("code", "guard", "consented")
 """Sources that cost more than a text search. They are tried last, in this order."""
 _BEFORE = ("said", "returned", "question")
-"""Sources that describe the time before an act."""
+"""Sources about the time before an act."""
 _OF_ACT = re.compile(r"\bact\b(?!\.(?:said|returned|asked)\b)")
 """Matches code that reads the act itself."""
 _MAY_SETTLE = "may settle"
 _NEVER = "never"
 LONGEST_CARD = 7 * 24 * 3600.0
-"""The maximum time that a card can be valid, in seconds."""
+"""The maximum lifetime of a card, in seconds."""
 _BESIDE = {
     "tool": ("when",),
     "question": ("by",),
     "consented": ("need_not_be_told", "must_be_told", "lifetime", "model", "card"),
     **dict.fromkeys(("pattern", "said", "returned"), ("but_not",)),
 }
-"""The keys allowed with each source, other than the description."""
+"""The keys allowed with each source, besides the description."""
 
 Speaker = Literal["user", "agent", "tool"]
 SPEAKERS: tuple[Speaker, ...] = get_args(Speaker)
@@ -56,11 +56,11 @@ TURNS: dict[str, Find] = {
     "with_text": lambda act: act.text_in_turn,
     "without_call": lambda act: act.without_call,
 }
-"""Predicates about the turn so far, up to a call or message. `without_call` is known only when the turn ends."""
+"""Predicates about the turn so far, up to a call or message. `without_call` is known only at the end of the turn."""
 
 
 class WrittenPattern(Struct, frozen=True, forbid_unknown_fields=True):
-    """A pattern in a list, with a pattern that rules out matches."""
+    """A pattern, and a second pattern that rules out its matches."""
 
     pattern: Scalar = ""
     but_not: Scalar = ""
@@ -70,7 +70,7 @@ WrittenPatterns = Scalar | list[Scalar | WrittenPattern] | None
 
 
 class WrittenCard(Struct, frozen=True, forbid_unknown_fields=True):
-    """The wording of a card in the pack's language, and how long the card is valid, in seconds."""
+    """A card's wording in the pack's language, and its lifetime in seconds."""
 
     heading: Scalar = ""
     question: Scalar = ""
@@ -111,7 +111,7 @@ class Witness(Protocol):
     """Determines a predicate's value from the events of a conversation."""
 
     def observe(self, step: int, event: Event) -> None:
-        """Receive the next event, after the rules have asked about that event."""
+        """Receive the next event, after the rules have asked about it."""
         ...
 
     def ask(self, act: Act, record: CallRecord) -> bool | None:
@@ -119,7 +119,7 @@ class Witness(Protocol):
         ...
 
     def tell(self, act: Act, record: CallRecord) -> Mapping[str, Any] | None:
-        """Return why the predicate has this value, as data for `engine.wording`. None if there is no reason to give."""
+        """Return the reason for the predicate's value, as data for `engine.wording`, or None."""
         ...
 
 
@@ -135,21 +135,21 @@ class Predicate(Struct, frozen=True):
     name: str
     description: str
     way: str
-    """One of `WAYS`. Empty if there is no source."""
+    """One of `WAYS`. Empty without a source."""
     find: Find | None = None
-    """Set if the act alone determines the value."""
+    """Set if the act alone decides the value."""
     code: Condition | None = None
-    """Set if facts determine the value."""
+    """Set if facts decide the value."""
     guard: str = ""
-    """The policy whose guard determines the value. The predicate is true if the guard denies."""
+    """The policy whose guard decides the value. The predicate is true if the guard denies."""
     witness: Callable[[Ledger], Witness] | None = None
-    """Opens a witness for one conversation. Set if neither the act nor facts determine the value."""
+    """Opens a witness for a conversation. Set if neither the act nor facts decide the value."""
     question: str = ""
-    """The question, if only a reader can answer it."""
+    """The question that only a reader can answer, if any."""
     by: tuple[Speaker, ...] = SPEAKERS
-    """The speakers whose words the reader may use to answer."""
+    """The speakers whose words the reader may use."""
     is_about_act: bool = True
-    """Whether the predicate is about the act itself. Otherwise it is about earlier events."""
+    """Whether the predicate is about the act itself, and not about earlier events."""
     consent: str = ""
     """What a `consented` predicate requires: `card`, `told` or `requested`."""
     terms: Terms = Terms()
@@ -157,15 +157,13 @@ class Predicate(Struct, frozen=True):
     words: CardWords = CardWords()
     """For `consented`: the wording of cards and questions."""
     model_settles: bool = False
-    """Whether a model's answer is accepted as the user's consent, even in a live session."""
+    """Whether a model's answer is accepted as the user's consent, also in a live session."""
     says_of_model: bool = False
     """Whether the pack sets `model_settles` explicitly. Packs before 0.2 do not."""
 
     @property
     def is_action(self) -> bool:
-        """Whether the predicate names an action. If it does, `FOR EACH` applies only to bindings that the call
-        names.
-        """
+        """Whether the predicate names an action. `FOR EACH` then applies only to bindings that the call names."""
         return self.way in ("tool", "effect")
 
     @property
@@ -177,12 +175,12 @@ class Predicate(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The predicate described in words, for embeddings."""
+        """The predicate in words, for embeddings."""
         return f"{self.name.replace('_', ' ')} {self.description}"
 
     def names(self, tool: str, effect: str) -> bool:
-        """Whether the predicate applies to calls to a tool, because of the tool's name or effect or because it applies
-        to any call.
+        """Whether the predicate applies to a tool's calls, by the tool's name or effect, or because it applies to any
+        call.
         """
         if self.code is not None:
             return any(f"{quote}{tool}{quote}" in self.code.text for quote in "\"'")
@@ -191,7 +189,7 @@ class Predicate(Struct, frozen=True):
         return bool(self.find(act_of(tool, effect)))
 
     def fixed(self, act: Act, guarded: Collection[str] = ()) -> bool | None:
-        """Return the predicate's value if the tool and its effect determine it, otherwise None.
+        """Return the predicate's value if the tool and its effect decide it, otherwise None.
 
         `guarded` contains the tools that the predicate's guard checks.
         """
@@ -221,12 +219,12 @@ class Predicate(Struct, frozen=True):
 
 
 def act_of(tool: str | None, effect: str = "") -> Act:
-    """Return an act without text or arguments: a call to a tool or, if `tool` is None, a message."""
+    """Return an act without text or arguments: a call to a tool, or a message if `tool` is None."""
     return Act(0, tool, {}, "", (), (), 1, 1, False, effect)
 
 
 class PredicateReader:
-    """Compiles the predicates in `rules.yaml` and adds every error that it finds to `faults`."""
+    """Compiles the predicates in `rules.yaml` and adds their errors to `faults`."""
 
     def __init__(
         self,
@@ -272,7 +270,7 @@ class PredicateReader:
                 if body.when is not None:
                     called = " or ".join(f"act.tool == {tool!r}" for tool in sorted(tools))
                     code = self._code(name, description, f"({called}) and ({body.when})", at)
-                    # `FOR EACH` must know that the predicate is about the binding of the call itself.
+                    # `FOR EACH` must know that the predicate is about the call's own binding.
                     return replace(code, way=way, is_about_act=True)
                 return Predicate(name, description, way, lambda act: act.tool in tools)
             case "effect":
@@ -352,7 +350,7 @@ class PredicateReader:
         return replace(found, model_settles=settles, says_of_model=says)
 
     def _alike_on_a_card(self) -> Iterator[tuple[str, str]]:
-        """Yield write tools that have the same title and the same arguments as another tool."""
+        """Yield write tools with the same title and arguments as another tool."""
         seen: dict[tuple[str, frozenset[str]], str] = {}
         for name, tool in self._schema.tools.items():
             if tool.effect == "write":
@@ -394,7 +392,7 @@ class PredicateReader:
     def _search(
         self, way: str, value: Scalar | list[Scalar | WrittenPattern], but_not: str, at: tuple[str, ...]
     ) -> Find | None:
-        """Return a function that searches texts for the patterns and ignores a match if `but_not` matches."""
+        """Return a function that searches texts for the patterns. A match for `but_not` cancels a match."""
         entries = value if isinstance(value, list) else [value]
         records = [each if isinstance(each, WrittenPattern) else WrittenPattern(each) for each in entries]
         if not all(each.pattern for each in records):
@@ -411,7 +409,7 @@ class PredicateReader:
         may_not = never is not None or any(each.but_not for each in records)
 
         def found(text: str) -> bool | None:
-            # The part that was not searched may contain a match or an exclusion.
+            # The unsearched part may contain a match or an exclusion.
             if never is not None and never.occurs(text):
                 return False
             if occurs(text):
@@ -445,7 +443,7 @@ class PredicateReader:
 def _found(
     matches: Callable[[str], bool | None], texts: Sequence[str], sources: Sequence[Message | Result]
 ) -> bool | None:
-    """Whether any text matches. None if no text matches and some text is missing or was not read completely."""
+    """Whether any text matches. None if no text matches and some text is missing or incomplete."""
     told = {matches(text) for text in texts if text}
     if True in told:
         return True

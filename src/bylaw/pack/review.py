@@ -1,4 +1,4 @@
-"""Signatures: who accepted which check in a pack. A signature lapses when the sentence or the check changes.
+"""Signatures: who accepted which check in a pack. A signature lapses if the sentence or the check changes.
 
 A compiled pack needs signatures. In a handwritten pack, they are optional and apply only to the policies that they
 name.
@@ -22,15 +22,15 @@ from bylaw.text.python import parse_python
 
 REVIEW = "review.yaml"
 COMPILED = "compiled.yaml"
-"""Marks a pack as compiled. The policies of a compiled pack are off until a reviewer accepts them."""
+"""Marks a pack as compiled. Its policies are off until a reviewer accepts them."""
 
 _NAMED = 6
 """The maximum number of policies to name for each status."""
 
 Word = Literal["accepted", "rejected"]
 Standing = Literal["accepted", "rejected", "lapsed", "unsigned", "unreviewed", "unenforced"]
-"""`unreviewed`: the policy is handwritten and needs no review. `unenforced`: the policy is marked as such in
-policies.yaml although a check exists.
+"""`unreviewed`: the policy is handwritten and needs no review. `unenforced`: policies.yaml marks the policy, although a
+check exists.
 """
 
 
@@ -45,9 +45,9 @@ class Signature(Struct, frozen=True):
     by: str
     on: str
     sentence: str
-    """The digest of the policy's sentences and definition at the time of signing."""
+    """The digest of the policy's sentences and definition when signed."""
     check: str
-    """The digest of the check and its cases at the time of signing."""
+    """The digest of the check and its cases when signed."""
     note: str = ""
 
 
@@ -62,7 +62,7 @@ def is_compiled(root: Path) -> bool:
 
 
 def standings(root: Path, sides: Mapping[str, Sides] | None = None) -> dict[str, Standing]:
-    """Return each policy's review status. Pass `sides` if they have already been computed."""
+    """Return each policy's review status. Pass `sides` if already computed."""
     signed = read_signatures(root)
     unsigned: Standing = "unsigned" if is_compiled(root) else "unreviewed"
     now = sides if sides is not None else sides_of(read_folder(root))
@@ -70,17 +70,15 @@ def standings(root: Path, sides: Mapping[str, Sides] | None = None) -> dict[str,
 
 
 def held_to(postures: Postures, unaccepted: Iterable[str]) -> Postures:
-    """Return a shield's postures, changed so that policies that are unenforced, rejected or not accepted are only
-    logged.
-    """
+    """Return a shield's postures, with policies that are unenforced, rejected or not accepted only logged."""
     shadowed: dict[str, Posture] = dict.fromkeys(unaccepted, "shadow")
     return replace(postures, policies={**postures.policies, **shadowed}) if shadowed else postures
 
 
 def unaccepted(root: Path) -> dict[str, Standing]:
-    """Return the policies that are off because of their review status, each with its status.
+    """Return the policies that are off because of their review status, with the status.
 
-    In a compiled pack, a policy is off unless its current form has been accepted. In a handwritten pack, only rejected
+    In a compiled pack, a policy is off until its current form is accepted. In a handwritten pack, only rejected
     policies are off.
     """
     if not is_compiled(root) and not (root / REVIEW).is_file():
@@ -93,7 +91,7 @@ def told_unaccepted(found: Mapping[str, Standing]) -> str:
     """Describe the policies that are off, for example `3 not enforced: a, b (unsigned), c (rejected)`. Empty if there
     are none.
 
-    For each status, only the first few are named. `bylaw review` shows all of them.
+    Only the first few of each status are named. `bylaw review` shows all of them.
     """
     by_standing: dict[str, list[str]] = {}
     for name, standing in found.items():
@@ -108,7 +106,7 @@ def _first_of(names: list[str]) -> str:
 
 
 def read_signatures(root: Path) -> dict[str, Signature]:
-    """Return the signatures, by policy. Raises `ReviewError` if the file is invalid."""
+    """Return the signatures, by policy. Raises `ReviewError` for an invalid file."""
     if not (root / REVIEW).is_file():
         return {}
     data = own_record(root, REVIEW)
@@ -153,7 +151,7 @@ def _standing(signature: Signature | None, sides: Sides, unsigned: Standing) -> 
 
 
 def _guard(files: Sequence[Mapping[str, ast.FunctionDef]], function: str) -> list[str]:
-    """Return the code of a guard and of its shared functions, without layout and comments."""
+    """Return the code of a guard and its shared functions, without layout and comments."""
     own = next((nodes for nodes in files if function in nodes), dict[str, ast.FunctionDef]())
     others = {name: node for nodes in files if nodes is not own for name, node in nodes.items()}
     wanted, found = [function], dict[str, str]()
@@ -177,7 +175,7 @@ def _functions(text: str) -> dict[str, ast.FunctionDef]:
 
 
 def _learned(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """Return the learned weights and the margin, because these decide whether a rule stops a call."""
+    """Return the learned weights and the margin, because they decide whether a rule stops a call."""
     source = folder.parts.get("weights")
     weights = cast(dict[str, Any], source.data.get("weights") or {}) if source is not None else {}
     own = {name: weights[name] for rule in rules if (name := str(rule.get("id"))) in weights}
@@ -198,7 +196,7 @@ def _predicates(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> dict[
 
 
 def _shown(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """Return the facts that users see before they confirm a call, because the user's consent covers these facts."""
+    """Return the facts that users see before they confirm a call, because the consent covers these facts."""
     asks = any(isinstance(body, dict) and "consented" in body for body in _predicates(folder, rules).values())
     source = folder.parts.get("tools")
     data = source.data if source is not None and asks else {}
@@ -208,7 +206,7 @@ def _shown(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
 
 
 def _performed(folder: PackFolder, check: list[Any]) -> list[Any]:
-    """Return the actions that a check names, because these determine which calls the check covers."""
+    """Return the actions that a check names, because they decide which calls the check covers."""
     source = folder.parts.get("tools")
     actions = cast(dict[str, Any], source.data.get("actions") or {}) if source is not None else {}
     if source is None or not actions:

@@ -91,13 +91,13 @@ def _check_per(
 
 
 HEAVIEST = 1_000_000
-"""The maximum weight of a rule. It keeps sums of weights finite."""
+"""The maximum weight of a rule, to keep sums of weights finite."""
 MOST_KNOWN = 12
-"""The maximum number of predicates in a physical rule. With more, the rule's table would be too large."""
+"""The maximum number of predicates in a physical rule. With more, its table would be too large."""
 TOLD = frozenset(("tool", "effect", "message", "turn"))
-"""Sources of predicates that depend only on the called tool and the turn so far."""
+"""Sources that depend only on the called tool and the turn so far."""
 THE_CALL = "the call"
-"""The name that the judged call has in a circuit of all rules."""
+"""The judged call's name in a circuit of all rules."""
 
 _SEVERAL = (TURNS["several_calls"], TURNS["several_writes"])
 
@@ -119,23 +119,23 @@ class RulesFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WeightsFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """The contents of weights.yaml: learned weights, which replace the weights in rules.yaml."""
+    """The contents of weights.yaml: learned weights that replace those in rules.yaml."""
 
     weights: dict[str, int | float] = {}
     eps: int | float | None = None
     learned: dict[str, Any] = {}
-    """The source from which the weights were learned."""
+    """The source of the learned weights."""
 
 
 class Rules(Struct, frozen=True):
     predicates: dict[str, Predicate]
     rules: tuple[Rule, ...]
     knowledge: tuple[Rule, ...] = ()
-    """Physical rules: knowledge about predicates. They cannot be broken."""
+    """Physical rules are knowledge about predicates. They cannot be broken."""
     eps: float = 0.0
     """The margin that a call must reach when soft rules are weighed."""
     limits: tuple[Limit, ...] = ()
-    """Limits on the number of calls within a period, counted across all conversations."""
+    """Limits on the number of calls in a period, counted in all conversations."""
 
     @property
     def every(self) -> tuple[Rule, ...]:
@@ -148,7 +148,7 @@ class Rules(Struct, frozen=True):
 
     @property
     def disarmed(self) -> tuple[Rule, ...]:
-        """Rules whose weight is too low to deny a call by itself."""
+        """Rules whose weight is too low to deny a call alone."""
         return tuple(rule for rule in self.rules if not rule.denies_alone(self.eps))
 
     @property
@@ -174,9 +174,9 @@ class ReadyRules:
         self.untold = self.book.everything & ~sum(bit for bit, _ in self.told)
         rest = [(1 << place, each) for place, each in enumerate(used) if self.untold >> place & 1]
         self.asked = sorted(rest, key=lambda each: each[1].price)
-        """Predicates that are evaluated on demand, the cheapest first."""
+        """Predicates evaluated on demand, the cheapest first."""
         self.has_waiting = any(rules.predicates[name].find is TURNS["without_call"] for name in named)
-        """Whether a rule depends on a turn containing no calls, which is known only at the end of the turn."""
+        """Whether a rule depends on a turn having no calls, which is known only at the end of the turn."""
         self.knowledge = {rule.name: table_of(rule.formula) for rule in rules.knowledge}
         self.weighed = named.union(*(table.atoms for table in self.knowledge.values()))
         several = {name for name in named if rules.predicates[name].find in _SEVERAL}
@@ -185,12 +185,12 @@ class ReadyRules:
         self.bits: dict[tuple[Any, ...], int] = {}
         """Cached results of `told`, by the kind of call or message."""
         self.weighings: dict[Hashable, Assessment] = {}
-        """Cached assessments of a call, by the states of rules and the values of predicates."""
+        """Cached results for a call, by the rules' states and the predicates' values."""
         self._all, self._eps = rules.every, rules.eps
 
     @cached_property
     def circuit(self) -> Inference:
-        """A circuit of all rules, in which the action is the call itself."""
+        """A circuit of all rules. The action is the call itself."""
         return Inference(Circuit(action=THE_CALL, rules=self._all, eps=self._eps))
 
 
@@ -198,7 +198,7 @@ class Breaks(Struct, frozen=True):
     tools: frozenset[str]
     """The tools whose calls can permanently violate the rule."""
     is_breakable: bool
-    """Whether anything (a call, a message or the end of the conversation) can break the rule."""
+    """Whether a call, a message or the end of the conversation can break the rule."""
 
 
 def where_broken(
@@ -209,7 +209,7 @@ def where_broken(
     """
     acts = [act_of(None), act_of("", "unknown"), *(act_of(name, tool.effect) for name, tool in schema.tools.items())]
     if schema.actions is not None:
-        # A generic call is treated as a look-up alongside its actions.
+        # A generic call is treated as a look-up in addition to its actions.
         acts += [act_of(name, "read") for name in schema.actions.by_tool]
     used = {name: predicates[name] for name in atoms(rule.formula)}
     own = {name: frozenset(policies[each.guard].tools) for name, each in used.items() if each.guard in policies}
@@ -273,7 +273,7 @@ class RulesReader:
         for rule in found.rules:
             weighed = replace(rule, weight=float(weights.get(rule.name, rule.weight)))
             if rule.name not in weights and rule.denies_alone(found.eps) and not rule.denies_alone(eps):
-                # `eps` was lowered by labels for other rules. This says nothing about this rule.
+                # Labels for other rules lowered `eps`, which must not weaken this rule.
                 weighed = replace(rule, weight=denying_weight(threshold_of(eps)))
             rules.append(weighed)
         return replace(found, rules=tuple(rules), eps=eps)

@@ -1,4 +1,4 @@
-"""Reads a pack's tools and policies, and finds the sentences of each policy in the document."""
+"""Reads a pack's tools and policies, and finds each policy's sentences in the document."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,24 +39,24 @@ _LONGEST = 200
 
 
 class Ambiguous(Struct, frozen=True):
-    """A quote that matches several sentences. All the matching sentences count as cited."""
+    """A quote that matches several sentences. All of them are cited."""
 
     policy: str
     quote: str
     lines: tuple[int, ...]
     documents: tuple[str, ...]
-    """The file that each line is in."""
+    """Each line's file."""
 
     @property
     def places(self) -> str:
-        """As many places as fit on a line."""
+        """The first places, and the number of the others."""
         told = [f"{file}:{line}" for file, line in zip(self.documents, self.lines, strict=True)]
         more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
         return ", ".join(told[:_SHOWN]) + more
 
     @property
     def example(self) -> str:
-        """The quote with a location added, so that it refers only to the first place."""
+        """The quote with a location, so that it refers only to the first place."""
         return f"[{self.documents[0]}:{self.lines[0]}] {self.quote}"
 
 
@@ -64,18 +64,18 @@ class Cited(Struct, frozen=True):
     citations: tuple[Citation, ...]
     ambiguous: Ambiguous | None = None
     lost: StatementError | None = None
-    """Why the span is missing from the document."""
+    """The reason why the span is missing from the document."""
 
 
 class Citing:
-    """Finds the sentences that policies cite from a document. The document may be unavailable."""
+    """Finds the sentences that policies cite from a document, which may be unavailable."""
 
     def __init__(self, document: Document | None, title: str) -> None:
         self._document = document
         self._title = title
 
     def cite(self, span: WrittenSpan, policy: str, place: str) -> Cited:
-        """Return the sentences of a span that has a quote or a digest. `place` is the span's location in the pack."""
+        """Return the sentences of a span with a quote or a digest. `place` is the span's location in the pack."""
         document = self._document
         if document is None:
             return Cited((_outside(span, self._title),))
@@ -86,7 +86,7 @@ class Citing:
         quote = _quote(span, document)
         found = quote.places(document)
         if not found and not span.document and str(span.quote) == quote.words:
-            # A heading or line given with a quote may be outdated. It matters only if the quoted words occur twice.
+            # A quote's heading or line may be outdated. It matters only if the words occur twice.
             found = every if len(every := document.places(quote.words)) == 1 else ()
         if not found:
             return Cited((_outside(span, self._title),), lost=_nowhere(quote, document, policy, place))
@@ -104,8 +104,8 @@ class Citing:
         return Cited((_outside(span, self._title),), lost=lost)
 
     def _by_digest(self, span: WrittenSpan, document: Document, policy: str, place: str) -> Cited:
-        """Return the sentence with a given digest. If several sentences have it, prefer the one on the span's line,
-        then the closest one under the span's heading.
+        """Return the sentence with this digest. Of several, prefer the one on the span's line, then the closest one
+        under its heading.
         """
         digest, line = span.digest or "", span.line or 0
         found = document.all_by_digest(digest)
@@ -173,7 +173,7 @@ def _quote(span: WrittenSpan, document: Document) -> Quote:
 
 
 def _nowhere(quote: Quote, document: Document, policy: str, place: str) -> StatementError:
-    """Return the error for a quote that does not occur in the document, or does not occur in its stated place."""
+    """Return the error for a quote that is missing from the document or from its stated place."""
     words = quote.words if len(quote.words) <= _LONGEST else f"{quote.words[:_LONGEST]}..."
     if elsewhere := document.places(quote.words):
         told = [_told(start, document) for start, _ in elsewhere[:_SHOWN]]
@@ -203,7 +203,7 @@ def _ambiguous(policy: str, quote: Quote, places: Sequence[Range], document: Doc
 
 
 def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, WrittenSpan]]:
-    """Yield each cited sentence with the index of its entry. A string is a quote; `at` identifies several sentences by
+    """Yield each cited sentence with its entry's index. A string is a quote, and `at` gives sentences by
     `line:sentence`.
     """
     for index, span in enumerate(given):
@@ -220,7 +220,7 @@ def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, Writt
 
 
 def _outside(span: WrittenSpan, title: str) -> Citation:
-    """Return a sentence from an unavailable document, with the place and the words that the pack states."""
+    """Return a sentence from an unavailable document, with the pack's place and words for it."""
     quote = read_quote(str(span.quote)) if span.quote is not None else None
     words = quote.words if quote is not None else None
     return Citation(str(span.document) or title, str(span.heading), span.line or 0, words, whole=words)
@@ -228,13 +228,11 @@ def _outside(span: WrittenSpan, title: str) -> Citation:
 
 _GLUED_BEFORE = re.compile(r"(?:[A-Za-z\u00c0-\u058f_\d]|\d[.,:'])$")
 _GLUED_AFTER = re.compile(r"[A-Za-z\u00c0-\u058f_\d]|[.,:']\d")
-"""Matches characters that would merge with a value, as in "{amount}.50". Scripts that are written without spaces are
-exempt.
-"""
+"""Matches characters that would merge with a value, as in "{amount}.50". Scripts without spaces are exempt."""
 
 
 def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
-    """Return the tools in `tools.yaml` and the errors found."""
+    """Return the tools in `tools.yaml` and the errors."""
     file, source, faults = read_record(source, ToolsFile)
     _check_patterns(source, file, faults)
     tools: dict[str, Tool] = {}
@@ -258,9 +256,7 @@ def _read_tool(
     said_by: dict[str, str],
     section: str,
 ) -> Tool:
-    """Return a tool, or an action in the form of a tool. `said_by` contains the sentences that belong to other
-    tools.
-    """
+    """Return a tool, or an action in the form of a tool. `said_by` contains other tools' sentences."""
     effect: Any = record.effect
     if effect not in get_args(Effect):
         place = source.place(section, name, "effect")
@@ -345,7 +341,7 @@ def faults_of_sentence(
         yield f"`put_as` of `{tool}` is empty"
     if other != tool:
         yield f"`{tool}` and `{other}` have the same words in `put_as`, so a yes would be ambiguous"
-    # A tool that declares no parameters accepts any arguments.
+    # A tool without declared parameters accepts any arguments.
     for slot in sorted(set(slots) - parameters.keys() - show.keys()) if parameters else ():
         also = " and not in its `show`" if show else ""
         yield f"`{slot}` in `put_as` is not a parameter of `{tool}`{also}"
@@ -360,7 +356,7 @@ def faults_of_sentence(
 
 
 def read_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return parameter schemas by name, and the names of the required parameters."""
+    """Return parameter schemas by name, and the required parameters' names."""
     if isinstance(given.get("properties"), dict):
         return given["properties"], tuple(given.get("required", ()))
     parameters: dict[str, Any] = {}
@@ -380,14 +376,14 @@ def read_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str
 
 
 class PolicyReader:
-    """Reads `policies.yaml` and collects every error in it."""
+    """Reads `policies.yaml` and collects all its errors."""
 
     def __init__(self, source: Located, tools: Mapping[str, Tool], document: Document | None, title: str) -> None:
         self._file, self._source, self.faults = read_record(source, PoliciesFile)
         self._tools = tools
         self._citing = Citing(document, title)
         self.lost: list[BylawError] = []
-        """Cited sentences that do not occur in the document."""
+        """Cited sentences that are missing from the document."""
         self.ambiguous: list[Ambiguous] = []
         self.digests: dict[str, tuple[str, ...]] = {}
         self.places: dict[str, str] = {}
@@ -422,7 +418,7 @@ class PolicyReader:
                 "state its tools and its sentence in its guard, or here under `tools` and `spans`, or remove the policy"
             )
             self._fault(f"policy `{name}` has neither tools nor sentences", index, hint=hint, lacks=f"guard {name}")
-            # This kind prevents a second error about the missing check.
+            # This kind avoids a second error about the missing check.
             return Policy(name, "knowledge", str(body.definition))
         if kind == "guard" and not tools:
             self._fault(
