@@ -1,4 +1,4 @@
-"""Requests to a language model, and the model's answers. Callers do not know where an answer comes from."""
+"""Requests to a language model, and its answers. Callers do not know where an answer comes from."""
 
 import hashlib
 import re
@@ -15,20 +15,18 @@ from bylaw.errors import BylawError
 Role = Literal["system", "user", "assistant"]
 Fault = Literal["", "refused", "truncated", "malformed", "failed"]
 _FAULTS: tuple[Fault, ...] = ("", "malformed", "truncated", "refused", "failed")
-"""Faults, from the least to the most severe."""
+"""Faults in order of severity, least severe first."""
 Shape = TypeVar("Shape")
 
 
 class ChatError(BylawError):
-    """Raised if a model cannot be reached or its answer cannot be read."""
+    """Raised if a model cannot be reached or its answer is unreadable."""
 
     code = "BY801"
 
 
 class Pending(ChatError):
-    """Raised when requests have been written to a batch folder. Run the same command again when they have been
-    answered.
-    """
+    """Raised after requests have been written to a batch folder. Run the command again when they have been answered."""
 
     def __init__(
         self,
@@ -41,7 +39,7 @@ class Pending(ChatError):
     ) -> None:
         self.count = count
         self.unasked = tuple(unasked)
-        """Answers with a `custom_id` that matches no request, each with its location."""
+        """Answers with a `custom_id` that matches no request, and their locations."""
         hint = f"write the answers to a separate file, `{folder}/*.jsonl`, then run the same command again"
         message = f"{count} request{'s wait' if count != 1 else ' waits'} for an answer"
         if failed:
@@ -55,7 +53,7 @@ class Pending(ChatError):
 
 
 class Unreachable(ChatError):
-    """Raised if the endpoint has never answered, so that further requests are pointless."""
+    """Raised if the endpoint has never answered. More requests would be pointless."""
 
 
 class ModelMessage(Struct, frozen=True):
@@ -64,7 +62,7 @@ class ModelMessage(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """One question, including everything that the answer depends on."""
+    """One question, with everything that affects the answer."""
 
     messages: tuple[ModelMessage, ...]
     schema: dict[str, Any] | None = None
@@ -72,13 +70,13 @@ class Request(Struct, frozen=True):
     name: str = "answer"
     """A label for people and for the endpoint. It is not part of the question."""
     attempt: int = 1
-    """The attempt number. A new number creates a new question."""
+    """The attempt number. A new number makes a new question."""
     max_tokens: int = 1024
     """The maximum length of the answer, in tokens. It is not part of the question."""
 
     @property
     def key(self) -> str:
-        """The hash of the question and the attempt number. Answers are stored under this key."""
+        """The hash of the question and the attempt number. It is the key for stored answers."""
         asked = {"messages": [msgspec.to_builtins(message) for message in self.messages], "schema": self.schema}
         return f"{hashlib.sha256(msgspec.json.encode(asked, order='sorted')).hexdigest()[:32]}-{self.attempt}"
 
@@ -101,9 +99,7 @@ class Usage(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """A model's answer. Refused, truncated and malformed answers are also returned, and the caller decides what to do
-    with them.
-    """
+    """A model's answer. Callers also receive refused, truncated and malformed answers."""
 
     text: str
     fault: Fault = ""
@@ -111,11 +107,11 @@ class Answer(Struct, frozen=True):
     usage: Usage = Usage()
 
     def is_worse(self, other: "Answer") -> bool:
-        """Whether another answer to the same question should replace this one."""
+        """Whether another answer to the same question is better than this one."""
         return _FAULTS.index(self.fault) > _FAULTS.index(other.fault)
 
     def read(self, shape: type[Shape]) -> "Shape | None":
-        """Decode the answer as `shape`. None if the answer does not match."""
+        """Decode the answer as `shape`. Return None if it does not match."""
         if self.fault:
             return None
         try:
@@ -128,7 +124,7 @@ class Chat(Protocol):
     """Anything that answers requests."""
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return the answers, in the order of the requests. Raises `Pending` if some answers are missing."""
+        """Return the answers in the order of the requests. Raise `Pending` if some are missing."""
         ...
 
 
@@ -136,7 +132,7 @@ _FENCED = re.compile(r"^```[^\n`]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
 def unfenced(text: str) -> str:
-    """Return the text inside the answer's code fence, or the whole answer if it has no code fence."""
+    """Return the text in the answer's code fence, or the whole answer if there is none."""
     text = text.strip()
     if blocks := _FENCED.findall(text):
         return max(blocks, key=len).strip()
@@ -146,14 +142,14 @@ def unfenced(text: str) -> str:
 
 
 def bare_json(text: str) -> str:
-    """Return the JSON in an answer, without the code fence or the words around it."""
+    """Return the JSON in an answer without the surrounding words or code fence."""
     text = unfenced(text)
     start, end = re.search(r"^[{\[]", text, re.MULTILINE), max(text.rfind("}"), text.rfind("]"))
     return text[start.start() : end + 1] if start is not None and start.start() < end else text
 
 
 def checked(answer: Answer, request: Request) -> Answer:
-    """Mark the answer as malformed if JSON was requested and the answer is not JSON."""
+    """Mark the answer as malformed if it should be JSON but is not."""
     if answer.fault or request.schema is None:
         return answer
     try:
@@ -164,13 +160,13 @@ def checked(answer: Answer, request: Request) -> Answer:
 
 
 def schema_of(shape: type) -> dict[str, Any]:
-    """Return the JSON schema of a type. The schema is flat and closed, as strict endpoints require."""
+    """Return the JSON schema of a type. It is flat and closed, as strict endpoints require."""
     (schema,), parts = msgspec.json.schema_components((shape,), ref_template="{name}")
     return _closed(schema, parts)
 
 
 _LEFT_OUT = frozenset(("title", "description", "default", "discriminator"))
-"""Schema keys that a model does not need. Rewording their values would also change the hash of the question."""
+"""Schema keys that a model does not need. If they were sent, a new wording would change the question's hash."""
 
 
 def _closed(schema: Any, parts: dict[str, Any]) -> Any:
@@ -183,7 +179,7 @@ def _closed(schema: Any, parts: dict[str, Any]) -> Any:
         return _closed(parts[found["$ref"]], parts)
     kept = {name: _closed(value, parts) for name, value in found.items() if name not in {*_LEFT_OUT, "properties"}}
     if "properties" in found:
-        # A field may be named `description`, so field names are always kept.
+        # A field may be named `description`, so always keep field names.
         kept["properties"] = {
             name: _closed(value, parts) for name, value in cast("dict[str, Any]", found["properties"]).items()
         }
@@ -202,7 +198,7 @@ def _parts(folder: Path, name: str) -> tuple[str, str]:
 
 
 def _included(folder: Path, text: str) -> str:
-    """Replace each `{{include: name}}` line with the contents of that file."""
+    """Replace each `{{include: name}}` line with the file's contents."""
     return re.sub(
         r"^\{\{include: (\w+)\}\}$",
         lambda match: (folder / f"{match[1]}.md").read_text(encoding="utf-8").strip(),
@@ -227,9 +223,9 @@ def render(
 
 
 LETTERS_PER_TOKEN = 4
-"""A typical value for English text, good enough for an estimate."""
+"""A typical value for English text. It is good enough for an estimate."""
 ANSWERED_SHARE = 0.5
-"""Estimates assume that answers have half the maximum length."""
+"""For estimates, answers have half the maximum length."""
 
 
 class Price(Struct, frozen=True):
@@ -242,7 +238,7 @@ class Price(Struct, frozen=True):
         return (usage.asked * self.asked + usage.answered * self.answered) / 1_000_000
 
     def text(self, usage: Usage) -> str:
-        """Return the token counts in words, with the cost if a price is set."""
+        """Return the token counts in words. If there is a price, include the cost."""
         money = f", ${self.of(usage):,.2f}" if self.of(usage) else ""
         return f"{usage.asked:,} tokens in and {usage.answered:,} out{money}"
 
@@ -260,7 +256,7 @@ class Estimate(Struct, frozen=True):
 
 
 def estimate(requests: Sequence[Request], price: Price = Price()) -> Estimate:  # noqa: B008
-    """Estimate the tokens of requests without sending them."""
+    """Estimate the tokens of requests without sending the requests."""
     asked = sum(-(-len(message.content) // LETTERS_PER_TOKEN) for each in requests for message in each.messages)
     answered = round(sum(each.max_tokens for each in requests) * ANSWERED_SHARE)
     usage = Usage(asked, answered)

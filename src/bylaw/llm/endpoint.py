@@ -1,7 +1,7 @@
 """Sends concurrent requests to an OpenAI-compatible endpoint with the openai SDK.
 
-After rate limits, time-outs, lost connections and server errors, the request is retried. A bad answer from the model is
-returned, never silently retried. If no connection ever succeeds, the run stops.
+A request is retried after a rate limit, time-out, lost connection or server error. A bad answer is returned and not
+retried. If no connection ever succeeds, the run stops.
 """
 
 import importlib
@@ -18,27 +18,27 @@ from bylaw.llm.chat import Answer, ChatError, Request, Unreachable, Usage, check
 from bylaw.llm.recorded import Recordings, completion_answer
 
 Progress = Callable[[int, int], None]
-"""Called with the number of answers so far and the total number."""
+"""Called with the number of answers so far and the total."""
 
 
 class Settings(Struct, frozen=True):
     model: str
     base_url: str = ""
-    """If this is empty, OPENAI_BASE_URL is used or, if that is not set either, OpenAI's own address."""
+    """The default is OPENAI_BASE_URL or, without it, OpenAI's own address."""
     concurrency: int = 4
     tries: int = 6
     timeout: float = 120.0
-    """The time limit for one answer, in seconds."""
+    """The time limit for an answer, in seconds."""
     pause: float = 1.0
-    """How many seconds to wait before the first retry. Each later wait is twice as long, up to a minute."""
+    """The wait before the first retry, in seconds. Each later wait is twice as long, up to a minute."""
     stream: bool = False
     temperature: float | None = None
     max_tokens: int | None = None
-    """A limit on the tokens in every answer, for models with a lower maximum."""
+    """A maximum number of tokens per answer, for models that allow fewer."""
 
 
 class Endpoint:
-    """A model behind an OpenAI-compatible API. `usage` counts tokens."""
+    """A model with an OpenAI-compatible API. `usage` counts tokens."""
 
     def __init__(
         self,
@@ -70,9 +70,7 @@ class Endpoint:
             raise ChatError(_short(str(error).splitlines()[0]).rstrip("."), hint=hint) from None
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return the answers in order. Each answer is stored as soon as it arrives, so an interrupted run loses no
-        answers.
-        """
+        """Return the answers in order. Each answer is stored immediately, so an interrupted run loses none."""
         answers: list[Answer | None] = [None] * len(requests)
         done = 0
 
@@ -116,7 +114,7 @@ class Endpoint:
                 pause = max(pause, _asked_to_wait(error))
             except (self._openai.APITimeoutError, self._openai.APIConnectionError) as error:
                 why = str(error) or type(error).__name__
-                # The SDK's network library differs between versions, but the name of the error is the same.
+                # Different versions of the SDK use different network libraries, but the error's name is the same.
                 if type(error.__cause__).__name__ == "ConnectError" and not self._connected:
                     message = f"no connection to the model at {self._client.base_url}: {_short(str(error.__cause__))}"
                     raise Unreachable(message, hint="check OPENAI_BASE_URL") from None
@@ -161,7 +159,7 @@ class Endpoint:
 
 
 def _asked_to_wait(error: Any) -> float:
-    """Return how many seconds the endpoint asks the client to wait before the next try."""
+    """Return how many seconds the endpoint asks the client to wait."""
     try:
         return min(60.0, float(error.response.headers.get("retry-after") or 0))
     except (AttributeError, ValueError):

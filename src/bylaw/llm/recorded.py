@@ -1,4 +1,4 @@
-"""Stores answers by content hash, so that an interrupted run can be resumed and repeating a run costs nothing."""
+"""Stores answers by content hash. An interrupted run can be resumed, and repeating a run costs nothing."""
 
 import codecs
 import time
@@ -24,7 +24,7 @@ def requested_keys(file: Path) -> set[str]:
 
 
 def answer_line(request: Request, answer: Answer, model: str) -> bytes:
-    """Return one line of a recording, in the format of batch output."""
+    """Return a line of a recording in the format of batch output."""
     finish = {"truncated": "length", "refused": "content_filter"}.get(answer.fault, "stop")
     body = {
         "created": int(time.time()),
@@ -37,7 +37,7 @@ def answer_line(request: Request, answer: Answer, model: str) -> bytes:
 
 
 def read_answers(file: Path) -> dict[str, Answer]:
-    """Read the answers in a file, by request key. Handwritten `{"custom_id", "text"}` lines are accepted too."""
+    """Read the answers in a file by request key. Handwritten `{"custom_id", "text"}` lines are also accepted."""
     found: dict[str, Answer] = {}
     for number, line in enumerate(file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines(), start=1):
         if not line.strip():
@@ -96,7 +96,7 @@ _ONE_ANSWER = "remove the line with the answer that should not count"
 
 
 class Recordings:
-    """The answers in the `*.jsonl` files of a folder. New answers go to a separate file."""
+    """The answers in a folder's `*.jsonl` files. New answers go to a separate file."""
 
     def __init__(self, folder: Path, *, file: str = "answers.jsonl") -> None:
         self.folder = folder
@@ -104,7 +104,7 @@ class Recordings:
         self._answers: dict[str, Answer] = {}
         self.places: dict[str, Path] = {}
         self.failed: dict[str, str] = {}
-        """Requests that failed in transit, each with the reason. They will be sent again."""
+        """Requests that failed in transit, and the reasons. They will be sent again."""
         for each in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
             for key, answer in read_answers(each).items():
                 if answer.fault == "failed":
@@ -127,7 +127,7 @@ class Recordings:
         return None if found is None else checked(found, request)
 
     def keep(self, request: Request, answer: Answer, model: str) -> None:
-        """Append an answer and flush it to disk. Failed requests are not stored."""
+        """Append an answer and flush it to disk. Failed requests are left out."""
         if answer.fault == "failed":
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -137,8 +137,8 @@ class Recordings:
 
 
 def _require_one(key: str, one: tuple[Answer, Path], other: tuple[Answer, Path]) -> None:
-    """Raise an error if two files contain different answers to a question. A faulty answer is ignored if there is a
-    complete one.
+    """Raise an error if two files have different answers to a question. Ignore a faulty answer if there is a complete
+    one.
     """
     (first, place), (second, also) = one, other
     if first.text != second.text and not first.is_worse(second) and not second.is_worse(first):
@@ -155,15 +155,13 @@ class Finder(Protocol):
 
 
 class Recorded:
-    """Answers from recordings. Questions without a recorded answer go to `chat`. If there is no chat, a missing answer
-    is an error.
-    """
+    """Answers from recordings. Other questions go to `chat`. Without a chat, a missing answer is an error."""
 
     def __init__(self, recordings: Recordings, chat: Chat | None = None, *, keeps: bool = False) -> None:
         self.recordings = recordings
         self.behind = chat
         self._keeps = keeps
-        """Whether to store answers from a batch folder as well. An endpoint's answers are always stored."""
+        """Whether to store answers from a batch folder too. An endpoint's answers are always stored."""
 
     def find(self, request: Request) -> Answer | None:
         """Return the answer from the recordings or a batch folder, or None."""
@@ -198,7 +196,7 @@ class Recorded:
 
 REQUESTS = "requests"
 _SHOWN = 3
-"""The maximum number of remarks of one kind to show. Any others are only counted."""
+"""The maximum number of remarks of one kind to show. The rest are counted."""
 
 
 class Batch:
@@ -211,14 +209,14 @@ class Batch:
         self._answers: Recordings | None = None
 
     def find(self, request: Request) -> Answer | None:
-        """Return the folder's answer to a request, unless the request failed."""
+        """Return the folder's answer to a request. Return None if the request failed."""
         found = self._known().find(request)
         if found is not None:
             self._used.add(request.key)
         return found
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return the answers. If there are unanswered requests, writes them to a file and raises `Pending`."""
+        """Return the answers. If any are missing, write the requests to a file and raise `Pending`."""
         answers = self._answers = Recordings(self._folder)
         self._used |= {request.key for request in requests}
         found = {request.key: answers.find(request) for request in requests}
@@ -235,7 +233,7 @@ class Batch:
 
     @property
     def unasked(self) -> list[str]:
-        """Answers that match no request, each with its file."""
+        """Answers that match no request, with their files."""
         known = set(self._used)
         for file in (self._folder / REQUESTS).glob("*.jsonl"):
             known |= requested_keys(file)
@@ -244,7 +242,7 @@ class Batch:
 
     @property
     def remarks(self) -> list[str]:
-        """Descriptions of problems in the folder, for the person who supplied the answers."""
+        """Problems in the folder, for the person who supplied the answers."""
         told = {
             "an answer without a request": self.unasked,
             "not read, because its name does not end in .jsonl": self._unread(),

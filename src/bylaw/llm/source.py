@@ -19,11 +19,11 @@ def open_chat(
     concurrency: int = 4,
     keeps: bool = False,
 ) -> Chat:
-    """Return the chat that `said` names.
+    """Return the chat named by `said`.
 
     `batch:DIR` writes requests to DIR and reads answers from DIR. `recorded` uses only the answers in `kept`. Any other
-    text names a model at OPENAI_BASE_URL; an empty string means OPENAI_MODEL. Stored answers are never requested again.
-    Batch answers stay in their folder. With `keeps`, they are also copied to `kept`.
+    text is the name of a model at OPENAI_BASE_URL. The default is OPENAI_MODEL. Stored answers are never requested
+    again. Batch answers stay in their folder. With `keeps`, they are also copied to `kept`.
     """
     recordings = Recordings(kept) if kept is not None else None
     if said == "recorded":
@@ -49,11 +49,11 @@ def open_chat(
 
 
 def at_hand(chat: Chat) -> Callable[[Request], Answer | None]:
-    """Return a function that finds existing answers in recordings and in a batch folder."""
+    """Return a function that finds existing answers in recordings and a batch folder."""
     return chat.find if isinstance(chat, Finder) else lambda _: None
 
 
 def remarks(chat: Chat) -> list[str]:
-    """Return the problems in a batch folder: answers without a request, and unread files."""
+    """Return the problems in a batch folder: answers without a request, and unreadable files."""
     inner = chat.behind if isinstance(chat, Recorded) else chat
     return inner.remarks if isinstance(inner, Batch) else []

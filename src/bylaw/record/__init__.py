@@ -1,6 +1,4 @@
-"""The decision log. Requests and decisions are on disk before they are returned to the caller. Start reading at
-`log`.
-"""
+"""The decision log. Requests and decisions are on disk before the caller receives them. Start at `log`."""
 
 from bylaw.record.entry import Conflict, Draft, Entry
 from bylaw.record.journal import Journal

@@ -25,30 +25,30 @@ FROM: dict[Status, tuple[Status, ...]] = {
     "expired": ("waiting", "approved"),
     "used": ("approved",),
 }
-"""For each state, the states from which it can be reached."""
+"""For each state, the possible previous states."""
 
 
 class Change(Struct, frozen=True, omit_defaults=True):
-    """A change to an approval, in the form in which its log entry stores it."""
+    """A change to an approval, as stored in its log entry."""
 
     approval: str
     status: Status
     by: str = ""
     note: str = ""
     expires: float = 0.0
-    """When the request expires or, once it is approved, when the approval expires. 0 means never."""
+    """When the request or, once it is approved, the approval expires. 0 means never."""
     call: str = ""
     """A hash of the exact call."""
     facts: str = ""
-    """A hash of the facts on which the approval is based: the facts seen, and the objections to the call."""
+    """A hash of the basis for the approval: the known facts and the objections to the call."""
     apart: str = ""
-    """A hash like `facts`, but without stops, doubts and limits, because these are temporary."""
+    """A hash like `facts`, but without stops, doubts and limits, which are temporary."""
     question: str = ""
     decision: str = ""
     tool: str = ""
     arguments: dict[str, Any] | None = None
     lifetime: float = 0.0
-    """How long the approval will be valid, in seconds. Set when the approval is requested. 0 means no limit."""
+    """How long the approval will be valid, in seconds. It is set by the request. 0 means no limit."""
     for_person: str = ""
     """The decision's message for reviewers: the call and the objections."""
 
@@ -61,11 +61,11 @@ class Approval(Struct, frozen=True):
     expires: float
     request: Change
     answer: Change | None = None
-    """The reviewer's answer, regardless of later changes."""
+    """The reviewer's answer, even if the approval changed later."""
     answered: float = 0.0
     """When the reviewer answered."""
     end: Change | None = None
-    """The change that ended the approval, either by use or by expiry."""
+    """The change that ended the approval: its use or its expiry."""
     ended: float = 0.0
 
 
@@ -90,13 +90,13 @@ _kept = msgspec.json.Decoder(_Kept).decode
 
 
 def draft(tenant: str, conversation: str, change: Change) -> Draft:
-    """Return the log entry for a change. Writing the same change again has no effect."""
+    """Return the log entry for a change. Writing it again has no effect."""
     name = f"approval:{change.approval}:{change.status}"
     return Draft(tenant, conversation, "approval", encode(change), name)
 
 
 def fingerprint(value: Any) -> str:
-    """Return a hash of plain data that does not depend on key order."""
+    """Return a hash of plain data. Key order does not matter."""
     return hashlib.sha256(msgspec.json.encode(value, order="deterministic", enc_hook=str)).hexdigest()
 
 
@@ -111,7 +111,7 @@ def read_approval(row: tuple[str, str, Status, float, float, Any]) -> Approval:
 
 
 def project(cursor: "Cursor", draft: Draft, time: float) -> str:
-    """Apply an entry to the table of approvals. If the change is not possible, return the reason."""
+    """Apply an entry to the table of approvals. If the change is not allowed, return why."""
     change = read_change(draft.body)
     cursor.execute(
         "SELECT status, expires, body FROM approvals WHERE tenant = ? AND id = ?", (draft.tenant, change.approval)
@@ -147,9 +147,9 @@ WORDS = 500
 
 
 class Attestation(Struct, frozen=True):
-    """A person's statement that the customer confirmed a card to them.
+    """A person's statement that the customer confirmed a card.
 
-    The statement does not answer the card, because only the customer's own answer is accepted.
+    The statement does not answer the card. Only the customer can do that.
     """
 
     card: str

@@ -1,4 +1,4 @@
-"""The log's database: its tables, and the code that SQLite and PostgreSQL have in common."""
+"""The log's database: its tables, and the shared code for SQLite and PostgreSQL."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
@@ -11,7 +11,7 @@ from msgspec import Struct
 from bylaw.record.entry import Entry
 
 Place = tuple[str, str]
-"""A tenant, and the name of a conversation or entry."""
+"""A tenant, and a conversation's or entry's name."""
 Row = tuple[Any, ...]
 
 SCHEMA = (
@@ -35,12 +35,12 @@ SCHEMA = (
 )
 
 OWN = "bylaw/"
-"""The prefixes of the names that the log uses for itself."""
+"""Name prefixes that are reserved for the log itself."""
 REMOVED = f"{OWN}removed/"
 
 
 def removed_name(conversation: str) -> str:
-    """Return the name that replaces a removed conversation's name in the table of conversations."""
+    """Return the replacement for a removed conversation's name."""
     return f"{REMOVED}{sha256(conversation.encode('utf-8', 'replace')).hexdigest()}"
 
 
@@ -48,18 +48,18 @@ COLUMNS = "tenant, number, time, kind, conversation, position, id, body, salt, d
 
 
 class Known(Struct, frozen=True):
-    """The state of the log for the tenants, conversations and entries in a batch. A key that is missing is new."""
+    """The state of a batch's tenants, conversations and entries in the log. Missing keys are new."""
 
     heads: dict[str, tuple[int, bytes]]
     """The length and the last hash of each tenant's chain."""
     lengths: dict[Place, int]
     """The number of entries in each conversation."""
     entries: dict[Place, Entry]
-    """Entries by their senders' idempotency keys."""
+    """Entries by idempotency key."""
 
 
 class News(Struct, frozen=True):
-    """What a batch adds: the new rows, and the chain heads and conversation lengths that change."""
+    """The new data in a batch: rows, chain heads and conversation lengths."""
 
     rows: Sequence[Row]
     heads: Sequence[tuple[str, int, bytes]]
@@ -67,7 +67,7 @@ class News(Struct, frozen=True):
 
 
 class Cursor(Protocol):
-    """The methods that the cursors of both database drivers have in common."""
+    """The methods that both database drivers' cursors have."""
 
     def execute(self, query: Any, params: Any = ..., /) -> Any:
         """Run one statement."""
@@ -79,31 +79,29 @@ class Cursor(Protocol):
 
 
 class Connection(ABC):
-    """A connection that one thread uses at a time."""
+    """A connection for one thread at a time."""
 
     name: str
-    """The name of the store in messages."""
+    """The store's name in messages."""
     reads_at_once = False
-    """Whether it is faster to read a few rows directly than in another thread."""
+    """Whether reading a few rows directly is faster than in another thread."""
 
     @property
     def is_there(self) -> bool:
-        """Whether the connection is alive. A connection to a file is always alive."""
+        """Whether the connection is alive. For a file, it always is."""
         return True
 
     @abstractmethod
     def rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
-        """Return the result of one statement outside any transaction."""
+        """Return the result of one statement outside a transaction."""
 
     def settle(self) -> None:  # noqa: B027
-        """Wait until every row that was read is on disk, so that nothing that was reported can be lost. This does
-        nothing in a store whose unsynced data is never visible.
+        """Wait until every row that was read is on disk, so that no reported data can be lost. If a store never shows
+        unsynced data, this does nothing.
         """
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait until this process may write. A database server needs no such wait, because the server itself queues
-        writers.
-        """
+        """Wait until this process may write. A database server needs no wait, because it queues writers itself."""
         return nullcontext()
 
     @abstractmethod
@@ -112,39 +110,35 @@ class Connection(ABC):
 
     @abstractmethod
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
-        """Begin a writing transaction, and read the state of the log for these conversations and entries."""
+        """Begin a writing transaction, and read the state of these conversations and entries."""
 
     @abstractmethod
     def commit_batch(self, news: News) -> None:
-        """Write and commit the batch. When this method returns, the rows are on disk."""
+        """Write and commit the batch. On return, the rows are on disk."""
 
     @abstractmethod
     def commit(self) -> None:
-        """Commit the transaction. When this method returns, all writes are on disk."""
+        """Commit the transaction. On return, all writes are on disk."""
 
     @abstractmethod
     def rollback(self) -> None:
-        """Roll back."""
+        """Roll back the transaction."""
 
     def wipe(self) -> None:  # noqa: B027
-        """Erase removed text from storage as far as this is possible now. On a database server, the vacuum erases the
-        rest.
-        """
+        """Erase removed text from storage as far as possible. On a database server, the vacuum erases the rest."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
-    """Convert a database row to an entry. PostgreSQL returns memoryviews for bytes."""
+    """Convert a database row to an entry. For bytes, PostgreSQL returns memoryviews."""
     tenant, number, time, kind, conversation, position, name, body, salt, digest, link = row
     told = (None if body is None else as_bytes(body), None if salt is None else as_bytes(salt))
     return Entry(tenant, number, time, kind, conversation, position, name, *told, as_bytes(digest), as_bytes(link))
 
 
 def as_bytes(value: Any) -> bytes:
-    """Return the bytes in a column. If another program has stored text there, keep the text, so that `verify` can
-    report it.
-    """
+    """Return the bytes in a column. Text from another program is kept, so that `verify` can report it."""
     return value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value)

@@ -1,8 +1,8 @@
-"""Log entries, and the chain of hashes that reveals alterations, deletions and insertions.
+"""Log entries and their hash chain, which reveals changes, deletions and insertions.
 
-The chain covers a salted hash of each entry. Therefore the content of an entry can be removed, for retention or at a
-person's request, without breaking the chain. A removal is itself an entry, which lists the emptied entries. An emptied
-entry that no removal lists was tampered with.
+The chain contains a salted hash of each entry. The entry's content can therefore be removed without breaking the chain,
+for retention or at a person's request. A removal is an entry itself and lists the emptied entries. If an entry is empty
+but not listed, it was tampered with.
 """
 
 import secrets
@@ -16,11 +16,11 @@ from msgspec import Struct
 Kind = Literal["opening", "event", "decision", "approval", "use", "stop", "attestation", "removal"]
 
 ROOT = b"\0" * 32
-"""The link that precedes a chain's first entry."""
+"""The link before the first entry of a chain."""
 SALT = 16
 _pack_sizes = Layout(">5Q").pack
 DEFAULT_TENANT = "default"
-"""The tenant of a log that has only one tenant."""
+"""The tenant of a log with only one tenant."""
 
 
 class Draft(Struct, frozen=True):
@@ -29,34 +29,34 @@ class Draft(Struct, frozen=True):
     kind: Kind
     body: bytes
     id: str = ""
-    """The caller's idempotency key. A second draft with the same key is treated as a retry and is not written."""
+    """The caller's idempotency key. A second draft with the same key is a retry and is not written."""
     position: int | None = None
-    """The required position in the conversation, for a caller that has read all earlier entries. None means the end."""
+    """The required position in the conversation, if the caller has read all earlier entries. None means the end."""
     under: int | None = None
-    """The number of entries about stops when the decision was made, or None if stops do not apply."""
+    """The number of entries about stops at the time of the decision, or None if stops do not matter."""
     first: "Entry | None" = None
-    """The first entry of the conversation, if the caller knows it. If the log contains a different first entry, another
-    conversation has taken the name.
+    """The first entry of the conversation, if known. If the log has a different one, another conversation has taken the
+    name.
     """
 
 
 class Entry(Struct, frozen=True):
-    """An entry of the log. Each tenant has a separate chain."""
+    """An entry in the log. Each tenant has its own chain."""
 
     tenant: str
     number: int
-    """The position in the tenant's chain, starting at 1."""
+    """The position in the tenant's chain, from 1."""
     time: float
     kind: Kind
     conversation: str | None
     position: int | None
     id: str | None
     body: bytes | None
-    """The content. If it was removed, it is None, and the salt, the conversation and the id have been removed too."""
+    """The content. None if it was removed together with the salt, the conversation and the id."""
     salt: bytes | None
     digest: bytes
     link: bytes
-    """The hash of the previous link and this entry's digest."""
+    """The hash of the previous link and the digest of this entry."""
 
     @property
     def is_removed(self) -> bool:
@@ -64,7 +64,7 @@ class Entry(Struct, frozen=True):
 
 
 class Anchor(Struct, frozen=True):
-    """The end of a tenant's chain at a particular time."""
+    """The end of a tenant's chain at some time."""
 
     time: float
     tenant: str
@@ -79,28 +79,28 @@ class Anchor(Struct, frozen=True):
 
 
 class Conflict(Struct, frozen=True):
-    """A draft was not written, because entries were added to its conversation or because an approval has changed."""
+    """A draft was not written because its conversation has new entries or an approval has changed."""
 
     message: str
     about: Literal["", "stops", "limit"] = ""
-    """Other reasons to repeat a decision: stops have changed, or another call has reached a limit."""
+    """Why else the decision must be repeated: stops have changed, or a limit was reached."""
 
 
 def new_salts(count: int) -> bytes:
-    """Return random salts. They prevent anyone from guessing the content of a removed entry."""
+    """Return random salts. They protect the content of removed entries from guessing."""
     return secrets.token_bytes(SALT * count)
 
 
 def digest_of(draft: Draft, position: int, salt: bytes) -> bytes:
     conversation, place, name, body = draft.conversation.encode(), b"%d" % position, draft.id.encode(), draft.body
     sizes = _pack_sizes(len(salt), len(conversation), len(place), len(name), len(body))
-    # Each part is preceded by its length, so that different entries never produce the same bytes to hash.
+    # Each part starts with its length, so different entries never have the same bytes to hash.
     hashed = (sizes[:8], salt, sizes[8:16], conversation, sizes[16:24], place, sizes[24:32], name, sizes[32:], body)
     return sha256(b"".join(hashed)).digest()
 
 
 def is_altered(entry: Entry) -> bool:
-    """Whether an entry's content contradicts its digest. Emptied entries have no content."""
+    """Whether an entry's content does not match its digest. Emptied entries have no content."""
     if entry.body is None:
         return False
     draft = Draft(entry.tenant, entry.conversation or "", entry.kind, entry.body, entry.id or "")
@@ -112,6 +112,6 @@ def is_altered(entry: Entry) -> bool:
 
 
 def link_of(before: bytes, tenant: str, number: int, time: str, kind: str, digest: bytes) -> bytes:
-    """Return the hash of the chain after an entry. `time` must be formatted by Python."""
+    """Return the chain's hash after an entry. Python must format `time`."""
     head = f"{tenant}\0{number}\0{time}\0{kind}\0".encode()
     return sha256(before + head + digest).digest()

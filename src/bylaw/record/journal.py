@@ -1,11 +1,11 @@
-"""Group commit: many threads write, and a single sync covers all their entries.
+"""Group commit: many threads write, and one sync saves all their entries.
 
-An append returns when its entry is on disk. While one batch is being synced, the next one is collected. So a busy
-service makes far fewer syncs than decisions, and an idle service does not wait.
+An append returns when its entry is on disk. During a sync, the next batch is collected. A busy service therefore makes
+far fewer syncs than decisions.
 
-Appends that coroutines make in one turn of their loop are submitted together. A loop that only makes decisions, such as
-the service's loop, may itself write at the end of each turn. New requests would have to wait for the log anyway, and a
-second thread would compete for the interpreter. With a database server, a thread waits while the loop continues.
+Appends by coroutines in the same turn of their loop are submitted together. A loop that only makes decisions may write
+at the end of each turn. Otherwise, a second thread would compete for the interpreter. With a database server, a thread
+waits while the loop continues.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from bylaw.record.store import Store
 BATCH = 512
 """The maximum number of drafts per transaction."""
 RECENT = 10.0
-"""For this many seconds after a write failure, the failure is reported again without another attempt."""
+"""After a failed write, the failure is reported again for this many seconds without a new attempt."""
 
 Answers = list[Entry | Conflict]
 _Future = Future[Answers] | asyncio.Future[Answers]
@@ -33,44 +33,44 @@ _Outcome = Answers | Exception
 
 
 class LogError(BylawError):
-    """The log could not be written, so no decision may be returned."""
+    """The log could not be written, so decisions must not be returned."""
 
     code = "BY701"
 
 
 class Journal:
-    """Writes to a log on behalf of many threads and coroutines."""
+    """Writes to a log for many threads and coroutines."""
 
     def __init__(self, store: Store, *, wrote: Callable[[str, str], None] | None = None, in_loop: bool = False) -> None:
-        """`wrote` is called for each conversation to which entries were written. With `in_loop`, event loops write
-        their entries themselves.
+        """`wrote` is called for each conversation with new entries. With `in_loop`, event loops write their own
+        entries.
         """
         self.store = store
         self._wrote = wrote
         self._in_loop = in_loop and store.connection.reads_at_once
         self._alone = threading.Lock()
-        """Held by the thread in this process that is writing."""
+        """Held by the thread that is writing in this process."""
         self._is_telling = False
-        """Whether a loop has written but the coroutines that wait for the write have not resumed yet."""
+        """Whether a loop has written, but the waiting coroutines have not resumed yet."""
         self.commits = 0
-        """The number of transactions. Each has one sync."""
+        """The number of transactions, each with one sync."""
         self._jobs: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
-        """The drafts that each loop has appended in its current turn."""
+        """Each loop's drafts from its current turn."""
         self._since = 0.0
-        """When the thread's current write began, or 0.0 if the thread is not writing."""
+        """When the thread's current write began. 0.0 if there is none."""
         self._fault: tuple[float, str] | None = None
-        """The time of the last failed transaction, and the reason."""
+        """The time of the last failed transaction and the reason for its failure."""
         self._closed = False
         self._thread = threading.Thread(target=self._write, name="bylaw-journal", daemon=True)
         self._thread.start()
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
-        """Write drafts in order, either all or none. When this method returns, they are on disk."""
+        """Write drafts in order, all or none. On return, they are on disk."""
         return self.submit(drafts).result()
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
-        """Do the same as `append`, for coroutines."""
+        """Like `append`, for coroutines."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Answers] = loop.create_future()
         gathered = self._gathered.get(loop)
@@ -81,7 +81,7 @@ class Journal:
         return await future
 
     def submit(self, drafts: Sequence[Draft]) -> "Future[Answers]":
-        """Submit drafts. The future resolves when they are on disk."""
+        """Submit drafts. The future resolves once they are on disk."""
         future: Future[Answers] = Future()
         self._put([(drafts, future)])
         return future
@@ -89,7 +89,7 @@ class Journal:
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         jobs = self._gathered.pop(loop, [])
         if not self._in_loop or self._closed or self._since:
-            # The loop does not wait for the transaction that the thread is writing.
+            # The loop does not wait for the thread's current transaction.
             self._put(jobs)
         else:
             try:
@@ -110,9 +110,7 @@ class Journal:
         self._is_telling = False
 
     async def let_others_go_on(self) -> None:
-        """Let the coroutines whose entries were written in this turn resume. Await this before making the next
-        decision.
-        """
+        """Let coroutines resume if their entries were written in this turn. Await this before the next decision."""
         if self._is_telling:
             await asyncio.sleep(0)
 
@@ -126,12 +124,14 @@ class Journal:
 
     @property
     def waits_for(self) -> float:
-        """How long the thread's current transaction has been running, in seconds. 0.0 if there is none."""
+        """How long the thread's current transaction has been running, in seconds. Without a transaction, this
+        is 0.0.
+        """
         return time.monotonic() - since if (since := self._since) else 0.0
 
     @property
     def fault(self) -> str:
-        """The reason why a recent transaction failed, or an empty string if none did."""
+        """Why a recent transaction failed, or an empty string."""
         since, why = self._fault or (0.0, "")
         return why if why and time.monotonic() - since < RECENT else ""
 
@@ -163,7 +163,7 @@ class Journal:
                 outcomes = [self._unwritten(error) for _ in jobs]
             fault = next((each for each in outcomes if isinstance(each, Exception)), None)
             if fault is not None and not self.store.connection.is_there:
-                # New decisions may depend on other writers' entries that the server has lost.
+                # New decisions may depend on other writers' entries, which the server has lost.
                 late, last = self._gather([], last=last)
                 jobs, outcomes = [*jobs, *late], [*outcomes, *(fault for _ in late)]
             self._since = 0.0
@@ -189,7 +189,7 @@ class Journal:
             return self._outcomes(groups, error)
 
     def _outcomes(self, groups: Sequence[Sequence[Draft]], outcome: list[Answers] | Exception) -> Sequence[_Outcome]:
-        """Return the outcome for each group. If a group cannot be written, the other groups are not affected."""
+        """Return the outcome for each group. A failed group does not affect the others."""
         if not isinstance(outcome, Exception):
             self.commits += 1
             return outcome
@@ -198,14 +198,14 @@ class Journal:
         found: list[_Outcome] = []
         for drafts in groups:
             if len(found) > 1 and all(isinstance(each, Exception) for each in found[-2:]):
-                # Two consecutive failures show that the cause is the database, not the drafts.
+                # After two failures in a row, the cause is the database and not the drafts.
                 found.append(found[-1])
             else:
                 found += self._appended([drafts])
         return found
 
     def _unwritten(self, error: Exception) -> LogError:
-        """Return the error to raise. After a database error, nothing may be reported as written."""
+        """Return the error to raise. After a database error, report nothing as written."""
         return LogError(f"`{self.store.name}` could not be written: {error}")
 
     def _tell_written(
@@ -213,11 +213,11 @@ class Journal:
     ) -> None:
         for (drafts, _), outcome in zip(jobs, outcomes, strict=True):
             if drafts and not isinstance(outcome, Exception) and isinstance(outcome[0], Entry):
-                # All drafts of a group belong to one conversation.
+                # All drafts in a group are for one conversation.
                 wrote(drafts[0].tenant, drafts[0].conversation)
 
     def _gather(self, first: list[_Job], *, last: bool = False) -> tuple[list[_Job], bool]:
-        """Collect waiting jobs up to the batch size. Return the jobs, and whether the log must be closed afterwards."""
+        """Collect waiting jobs for a batch. Return them, and whether to close the log afterwards."""
         jobs, size = list(first), sum(len(drafts) for drafts, _ in first)
         while size < BATCH and not last:
             try:
@@ -232,7 +232,7 @@ class Journal:
 
 
 def _tell(futures: Sequence[_Future], outcomes: Sequence[_Outcome]) -> None:
-    """Resolve each future. Each event loop is woken only once."""
+    """Resolve each future and wake each event loop only once."""
     loops: dict[asyncio.AbstractEventLoop, list[tuple[_Future, _Outcome]]] = {}
     for future, outcome in zip(futures, outcomes, strict=True):
         if isinstance(future, Future):

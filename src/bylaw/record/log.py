@@ -1,10 +1,8 @@
 """The decision log of a running program: one shared writer, and a reader that does not wait for commits.
 
-`LastWriter` records which of several processes was the last to write to each conversation. That process does not need
-to check for entries from other processes. The record is only a hint, because other programs may write too. A session
-notices their entries when it writes, or when an event contradicts its state, and then continues from the log. A
-conversation without a known writer is treated as new. If there is only one process, `LastWriter` lists the
-conversations that are no longer in memory.
+`LastWriter` records which of several processes last wrote to each conversation. This process need not check for other
+processes' entries. The record is only a hint, because other programs may write too. When a session finds their entries,
+it continues from the log. A conversation without a known writer is new.
 """
 
 import mmap
@@ -30,17 +28,17 @@ from bylaw.record.store import open_store
 from bylaw.record.verify import unsupported
 
 LOOKING = 5.0
-"""The number of seconds until the chain is checked again."""
+"""How long until the chain is checked again, in seconds."""
 RECENT = 5_000
-"""The number of entries at the end of a chain that must all be present."""
+"""How many entries at the end of a chain must all be present."""
 PLACES = 1 << 17
 _SIZE = 8
-"""The number of bytes per slot. A slot contains the beginning of the conversation's hash, and the process."""
+"""The number of bytes per slot. A slot contains the start of the conversation's hash and the process."""
 
 
 class LastWriter:
-    """Records which process was the last to write to a conversation. Create this object before the processes, and
-    number them from 0.
+    """Records which process last wrote to each conversation. Create this before the processes. They are numbered from
+    0.
     """
 
     def __init__(self) -> None:
@@ -51,7 +49,7 @@ class LastWriter:
         self._memory[start : start + _SIZE] = name + bytes((process + 1,))
 
     def is_process(self, tenant: str, conversation: str, process: int) -> bool:
-        """Whether this process was the last to write. False if the slot is used by another conversation."""
+        """Whether this process wrote last. False if another conversation uses the slot."""
         start, name = _place(tenant, conversation)
         return self._memory[start : start + _SIZE] == name + bytes((process + 1,))
 
@@ -68,9 +66,9 @@ def _place(tenant: str, conversation: str) -> tuple[int, bytes]:
 class Log(Reading):
     """The log at a path or at `postgresql://...`, for all sessions in a process.
 
-    Set `is_shared` if other processes continue the same conversations. Sessions then read the entries of other
-    processes before they decide, unless `last` shows that this `process` was the last to write. A session that does not
-    read first notices other entries when it writes, and then decides again.
+    Set `is_shared` if several processes continue the same conversations. Before a decision, sessions then read other
+    processes' entries, unless `last` shows that this `process` wrote last. Otherwise, a session finds other entries
+    only when it writes, and then decides again.
     """
 
     def __init__(
@@ -82,40 +80,39 @@ class Log(Reading):
         process: int = 0,
         in_loop: bool = False,
     ) -> None:
-        """Set `in_loop` if an event loop does no work other than work that waits for the log; see `Journal`."""
+        """Set `in_loop` if an event loop does nothing but work that waits for the log (see `Journal`)."""
         self._is_shared = is_shared
         self._last = last
         self._process = process
         store = open_store(where)
-        # An in-memory database cannot have a second connection.
+        # An in-memory database supports only one connection.
         read = store if where == ":memory:" else open_store(where)
         super().__init__(read.connection, fault=LogError, lock=read.lock)
         wrote = partial(last.note, process=process) if last is not None else None
         self.journal = Journal(store, wrote=wrote, in_loop=in_loop)
         self._stops: dict[str, Stops] = {}
-        """The stops as last read, by tenant. If the stops have changed since they were read, the decision cannot be
-        written.
-        """
+        """Each tenant's stops, as last read. If they have changed, decisions cannot be written."""
         self._looked: dict[str, tuple[float, int]] = {}
-        """By tenant, when its chain was last found complete, and how many entries did not belong to any conversation.
+        """For each tenant, the time of the last successful check of its chain, and the number of entries without a
+        conversation.
         """
         self._changed_stops: set[str] = set()
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
-        """Write drafts in order. When this method returns, they are on disk."""
+        """Write drafts in order. On return, they are on disk."""
         return self.journal.append(drafts)
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
-        """Do the same as `append`, for coroutines."""
+        """Like `append`, for coroutines."""
         return await self.journal.append_async(drafts)
 
     def others_may_have_written(self, tenant: str, name: str) -> bool:
-        """Whether a session must read the entries of other processes before it makes a decision."""
+        """Whether a session must read other processes' entries before a decision."""
         last = self._last
         return self._is_shared and (last is None or not last.is_process(tenant, name, self._process))
 
     def was_written_to(self, tenant: str, name: str) -> bool:
-        """Whether a process that shares `last` is known to have written to a conversation."""
+        """Whether a process that shares `last` has written to a conversation."""
         return self._last is not None and self._last.is_any(tenant, name)
 
     def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
@@ -124,10 +121,10 @@ class Log(Reading):
         return super().conversation(tenant, name, after=after, settled=settled)
 
     def _refuse_gaps(self, tenant: str) -> None:
-        """Raise an error if entries are missing or were emptied. Otherwise calls might be allowed because part of their
-        history is missing.
+        """Raise an error if entries are missing or were emptied. A call could otherwise be allowed because its history
+        is incomplete.
 
-        Only `verify` detects every kind of tampering.
+        Only `verify` detects all kinds of tampering.
         """
         now = time.monotonic()
         looked, removed = self._looked.get(tenant, (-LOOKING, 0))
@@ -144,14 +141,14 @@ class Log(Reading):
             return super().approvals(tenant, status=status, id=id)
 
     def supported(self, tenant: str, *, status: Status | None = None) -> tuple[list[Approval], dict[str, str]]:
-        """Return the approvals that the log's entries confirm, and the errors in all others, by id."""
+        """Return the approvals that match the log's entries, and the errors in the others by id."""
         with self.at_one_moment(), self._reading():
             found = self.approvals(tenant, status=status)
             wrong = unsupported(self, tenant, found)
         return [each for each in found if each.id not in wrong], wrong
 
     def asked(self, tenant: str, id: str) -> Approval | None:
-        """Return an approval if the log's entries confirm it, otherwise None."""
+        """Return an approval if it matches the log's entries. Otherwise, return None."""
         with self.at_one_moment(), self._reading():
             found = self.approvals(tenant, id=id)
             wrong = unsupported(self, tenant, found)
@@ -164,7 +161,7 @@ class Log(Reading):
         return self._stops.get(tenant, NO_STOPS)
 
     def stops_changed(self, tenant: str) -> None:
-        """Record that a write failed because the stops have changed."""
+        """Record that a write failed because of changed stops."""
         self._changed_stops.add(tenant)
 
     def must_read_stops(self, tenant: str) -> bool:
@@ -179,7 +176,7 @@ class Log(Reading):
             raise
 
     def every_stop(self, tenant: str) -> list[Stopped]:
-        """Return every stop in the log, including those that have ended."""
+        """Return every stop in the log, including ended ones."""
         return self.told_stops(tenant)[0]
 
     def stop(
@@ -193,10 +190,9 @@ class Log(Reading):
         answer: Literal["ask", "deny"] = "deny",
         tenant: str = DEFAULT_TENANT,
     ) -> Stop:
-        """Stop all writes by an agent, by a tool, by a tenant or under a policy. Alternatively, require a reviewer's
-        approval for them.
+        """Stop all writes of an agent, tool, tenant or policy, or require a reviewer's approval for them.
 
-        The stop applies to every process immediately. Calls that were already allowed are not undone.
+        The stop applies to every process immediately. Calls already allowed are not undone.
         """
         if not by:
             raise UsageError("a stop needs the name of the person who adds it", hint="pass `by`")
@@ -238,14 +234,14 @@ class Log(Reading):
         return {each.stop.id: each for each in self.every_stop(tenant)}[id]
 
     def approve(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
-        """Approve one call for a single use. The approval expires after the pack's `lifetime`."""
+        """Approve a single use of one call. The approval expires after the pack's `lifetime`."""
         return self._answer(tenant, Change(id, "approved", by, note))
 
     def reject(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
         return self._answer(tenant, Change(id, "rejected", by, note))
 
     def withdraw(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT) -> Approval:
-        """Withdraw an approval before its call runs. The call must then be approved again."""
+        """Withdraw an approval before its call is executed. The call then needs a new approval."""
         for asked in self._approval(tenant, id):
             if asked.status != "approved":
                 raise UsageError(f"approval `{id}` is {asked.status}, so it cannot be withdrawn")
@@ -256,7 +252,7 @@ class Log(Reading):
         raise UsageError(f"there is no approval `{id}`", hint="`bylaw log approvals` lists them")
 
     def attest(self, conversation: str, given: Attestation, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Record a person's statement in a conversation. It does not affect any decision."""
+        """Record a person's statement in a conversation. It affects no decision."""
         if not given.by or not given.reason.strip():
             hint = "enter your name and a reason"
             raise UsageError("an attestation needs a name and a reason", hint=hint)
@@ -283,7 +279,7 @@ class Log(Reading):
             (answer,) = self.append([said])
             now = self._approval(tenant, asked.id)[0]
             if now.answer is not None and now.answer != change:
-                # Another reviewer was the first to answer.
+                # Another reviewer answered first.
                 raise UsageError(_said_before(now))
             if isinstance(answer, Conflict):
                 raise UsageError(answer.message)
@@ -291,7 +287,7 @@ class Log(Reading):
         raise UsageError(f"there is no approval `{change.approval}`", hint="`bylaw log approvals` lists them")
 
     def _approval(self, tenant: str, id: str) -> list[Approval]:
-        # This character does not occur in any name, and some databases do not accept it.
+        # No name contains this character, and some databases do not accept it.
         return self.approvals(tenant, id=id) if id and "\0" not in id else []
 
     def close(self) -> None:
@@ -308,7 +304,7 @@ class Log(Reading):
 
 
 def _said_before(approval: Approval) -> str:
-    """Say that the approval was already answered: by whom, when, and what has changed since."""
+    """Say that the approval was already answered: by whom, when, and what has changed."""
     answer = approval.answer
     assert answer is not None
     at = datetime.fromtimestamp(approval.answered, UTC).isoformat(" ", "seconds") if approval.answered else "before"

@@ -1,9 +1,9 @@
-"""The log in PostgreSQL, for use by several machines. Requires the extra `postgres`.
+"""The log in PostgreSQL, for several machines. Requires the `postgres` extra.
 
-While a batch is being written, all other writers wait. Therefore a batch takes only two round trips: one to begin the
-transaction and read, and one to write and commit. Other writers do not wait for the disk. A batch is committed before
-it is synced, and its senders and readers are answered after the sync.
-docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md explains why this is safe.
+Only one writer writes a batch at a time, so a batch takes only two round trips: one to begin and read, and one to write
+and commit. Other writers do not wait for the disk. A batch is committed before it is synced. Its senders and readers
+get their answers after the sync. docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md explains
+why this is safe.
 """
 
 import os
@@ -18,27 +18,24 @@ from bylaw.errors import MissingExtra, UsageError
 from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, News, Place, Row, entry_of
 
 SETTINGS = {"synchronous_commit": "on"}
-"""Together with the server's `fsync` setting, this makes commits durable. Commits of batches rely on `MARK` instead."""
+"""Makes commits durable, together with the server's `fsync` setting. Batches use `MARK` instead."""
 MARK = "SELECT pg_logical_emit_message(true, 'bylaw', '')"
-"""A transaction without content. Once it is on disk, so is every earlier commit, including on the standbys for which
-the server waits.
-"""
+"""An empty transaction. Once it is on disk, all earlier commits are too, including those on synchronous standbys."""
 PLANS = "SET plan_cache_mode = force_generic_plan"
-"""Plan each prepared statement only once, because planning again for specific values has no benefit here."""
+"""Plan each prepared statement only once. New plans for specific values would not help."""
 CALLS = 10
 """The time limit for connecting, in seconds."""
 LOCK = 0x62796C6177
-"""The advisory lock that lets only one writer in at a time."""
+"""The advisory lock for a single writer."""
 
 HANGS = 30.0
-"""After this many seconds without a response, the server is considered unresponsive."""
+"""If the server does not respond for this many seconds, it is considered unresponsive."""
 
 _WANTED = "unnest(%t::text[], %t::text[]) AS wanted (tenant, name)"
 STATEMENTS = {
     "lock": f"SELECT pg_advisory_xact_lock({LOCK}), set_config('synchronous_commit', 'off', true)",
     "heads": "SELECT tenant, number, link FROM heads WHERE tenant = ANY(%t::text[])",
-    # Look up each name separately. Without table statistics, a query for a list of names would scan all rows of a
-    # tenant.
+    # Look up each name separately. Without table statistics, a query for several names would scan all rows of a tenant.
     "lengths": f"""SELECT wanted.tenant, wanted.name, found.length FROM {_WANTED}, LATERAL (
         SELECT length FROM conversations WHERE tenant = wanted.tenant AND name = wanted.name LIMIT 1) AS found""",
     "named": f"""SELECT found.* FROM {_WANTED}, LATERAL (
@@ -54,22 +51,22 @@ STATEMENTS = {
         ON CONFLICT (tenant, name) DO UPDATE SET length = excluded.length""",
     "mark": MARK,
 }
-"""The statements that write a batch. Lists are sent as text (`%t`), because the driver would choose a binary type
-according to their size.
+"""The statements for writing a batch. Lists are sent as text (`%t`). The driver would choose a binary type for them by
+size.
 """
 _IDLE, _ACTIVE = 0, 1
-"""The driver's transaction status when the connection is idle, and while a statement is running."""
+"""The driver's status codes for an idle connection and for a running statement."""
 
 
 class PostgresConnection(Connection):
     def __init__(self, address: str) -> None:
         self._address = address
         self.name = re.sub(r"(?i)(password=)[^&]*", r"\1...", address.rpartition("@")[2])
-        """The address without the password."""
+        """The address without its password."""
         self._is_closed = False
         self._connection = self._connect()
         with self._connection.transaction():
-            # Two workers that start at the same time must not both create the tables.
+            # Two workers may start at the same time, but only one of them must create the tables.
             self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
             for statement in SCHEMA:
                 self._connection.execute(statement.format(bytes="BYTEA", real="DOUBLE PRECISION"))
@@ -99,7 +96,7 @@ class PostgresConnection(Connection):
         return self._connection.execute(query.replace("?", "%s"), values).fetchall()
 
     def settle(self) -> None:
-        """Sync, because rows are visible as soon as they are committed."""
+        """Sync, because committed rows are visible immediately."""
         self.rows(MARK, ())
 
     def _call(self) -> None:
@@ -144,7 +141,7 @@ class PostgresConnection(Connection):
                 self._send("mark")
         except BaseException:
             if _is_idle(self._connection):
-                # The batch has been committed but may not have been synced, so it must not be treated as unwritten.
+                # The batch is committed but perhaps not synced, so do not report it as unwritten.
                 self._connection.close()
             raise
 
@@ -156,7 +153,7 @@ class PostgresConnection(Connection):
 
     def rollback(self) -> None:
         if _is_amid(self._connection):
-            # It is unknown how much of the request the server has executed.
+            # It is unknown how much of the request the server executed.
             self._connection.close()
         if self.is_there:
             self._connection.execute("ROLLBACK")
@@ -167,7 +164,7 @@ class PostgresConnection(Connection):
 
 
 class _Cursor:
-    """A cursor that uses the placeholder `?`, as in SQLite."""
+    """A cursor with the placeholder `?`, as in SQLite."""
 
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor
@@ -187,7 +184,7 @@ def _columns(rows: Collection[Row]) -> list[list[Any]]:
 
 
 def _is_amid(connection: Any) -> bool:
-    """Whether a request was sent and the response to it is incomplete."""
+    """Whether a request was sent and its response is not complete."""
     return bool(connection.pgconn.pipeline_status or connection.pgconn.transaction_status == _ACTIVE)
 
 
@@ -196,9 +193,9 @@ def _is_idle(connection: Any) -> bool:
 
 
 def _bounded_connection(psycopg: Any) -> Any:
-    """Return the driver's connection class with a time-out for responses.
+    """Return the driver's connection class with a response time-out.
 
-    The driver limits only the time for connecting. A server that has stopped cannot enforce a time limit itself.
+    The driver has a time-out only for connecting, and a stopped server cannot enforce one.
     """
 
     class Bounded(psycopg.Connection):
@@ -206,7 +203,7 @@ def _bounded_connection(psycopg: Any) -> Any:
             return psycopg.Connection.wait(self, self._bounded(gen), *more, **named)
 
         def _bounded(self, steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-            """Run the driver's steps, and report at regular intervals that no data has arrived."""
+            """Run the driver's steps. Report at regular intervals that no data has arrived."""
             until, ready = time.monotonic() + HANGS, None
             while True:
                 try:
@@ -222,7 +219,7 @@ def _bounded_connection(psycopg: Any) -> Any:
 
 
 def _password_hint(psycopg: Any, address: str) -> str:
-    """Return the reason why libpq ignores the password file. libpq itself does not give it."""
+    """Return why libpq ignores the password file. libpq itself does not say."""
     named = psycopg.conninfo.conninfo_to_dict(address).get("passfile") or os.environ.get("PGPASSFILE")
     file = Path(named or "~/.pgpass").expanduser()
     try:

@@ -22,15 +22,13 @@ class Extent(Struct, frozen=True):
     last: int = 0
     """The number of the last entry."""
     recent: int = 0
-    """The number of most recent entries that are present."""
+    """How many of the most recent entries are present."""
     without_conversation: int = 0
-    """The number of entries that are removals or were emptied."""
+    """The number of removals and emptied entries."""
 
 
 class Reading:
-    """Reads a log over one connection. Many threads may share the reader, but only one at a time uses the
-    connection.
-    """
+    """Reads a log over one connection. Threads share the connection and take turns."""
 
     def __init__(
         self,
@@ -39,7 +37,7 @@ class Reading:
         fault: type[BylawError] = UsageError,
         lock: AbstractContextManager[object] | None = None,
     ) -> None:
-        """If reading fails, `fault` is raised. `lock` is shared with the other users of the connection."""
+        """If reading fails, `fault` is raised. All users of the connection share `lock`."""
         self.connection = connection
         self.lock: AbstractContextManager[object] = lock or threading.RLock()
         self._fault = fault
@@ -51,13 +49,13 @@ class Reading:
 
     @property
     def reads_at_once(self) -> bool:
-        """Whether it is faster to read a few rows directly than in another thread."""
+        """Whether reading a few rows directly is faster than in another thread."""
         return self.connection.reads_at_once
 
     def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
-        """Return a conversation's entries in order, after position `after`. With `settled`, all of them are on disk.
+        """Return a conversation's entries after position `after`, in order. With `settled`, they are on disk.
 
-        Raises an error if the conversation was removed, because no call can be decided without its history.
+        Raise an error if the conversation was removed. Without its history, no call can be decided.
         """
         where = "tenant = ? AND conversation = ? AND position >= ? ORDER BY position"
         found = self._read(where, (tenant, name, after), settled=settled)
@@ -79,35 +77,31 @@ class Reading:
         return next(iter(self._read("tenant = ? AND id = ?", (tenant, id))), None)
 
     def entries(self, tenant: str, *, page: int = 1000) -> Iterator[Entry]:
-        """Yield a tenant's whole chain in order, reading it in pages."""
+        """Yield a tenant's whole chain in order, page by page."""
         rows = self._read(f"tenant = ? ORDER BY number LIMIT {page}", (tenant,))
         while rows:
             yield from rows
             rows = self._read(f"tenant = ? AND number > ? ORDER BY number LIMIT {page}", (tenant, rows[-1].number))
 
     def latest(self, tenant: str, kind: Kind, *, after: int = 0, limit: int = 100) -> list[Entry]:
-        """Return the latest entries of a kind whose number is higher than a given one, newest first. Removed entries
-        are left out.
-        """
+        """Return the latest entries of a kind after the given number, newest first. Removed entries are left out."""
         where = f"tenant = ? AND number > ? AND kind = ? AND body IS NOT NULL ORDER BY number DESC LIMIT {limit}"
         return self._read(where, (tenant, after, kind))
 
     def openings(self, tenant: str, *, since: float) -> list[bytes]:
-        """Return the body of the first entry of each of a tenant's conversations that have been written to since a
-        given time.
-        """
+        """For each conversation with new entries since a given time, return the body of its first entry."""
         query = """SELECT body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL
             AND conversation IN (SELECT conversation FROM entries WHERE tenant = ? AND time >= ?)"""
         return [bytes(body) for (body,) in self._rows(query, (tenant, tenant, since))]
 
     def opened(self, tenant: str) -> Iterator[tuple[str, bytes]]:
-        """Yield a tenant's conversations, each with the body of its first entry. Removed conversations are left out."""
+        """Yield a tenant's conversations, each with its first entry's body. Removed conversations are left out."""
         query = "SELECT conversation, body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL"
         for name, body in self._rows(query, (tenant,)):
             yield name, bytes(body)
 
     def heads(self) -> dict[str, tuple[int, bytes]]:
-        """Return the length and the last hash of each tenant's chain."""
+        """Return each tenant's chain length and last hash."""
         rows = self._rows("SELECT tenant, number, link FROM heads ORDER BY tenant", ())
         return {tenant: (number, as_bytes(link)) for tenant, number, link in rows}
 
@@ -116,7 +110,7 @@ class Reading:
         return [tenant for (tenant,) in rows]
 
     def lengths(self, tenant: str) -> dict[str, int]:
-        """Return the number of entries by conversation. A removed conversation appears under the hash of its name."""
+        """Return the number of entries by conversation. Removed conversations are named by a hash."""
         return dict(self._rows("SELECT name, length FROM conversations WHERE tenant = ?", (tenant,)))
 
     def conversations(self, tenant: str) -> list[str]:
@@ -125,7 +119,7 @@ class Reading:
         return [name for (name,) in rows if name != STOPS and not name.startswith(REMOVED)]
 
     def told_stops(self, tenant: str) -> tuple[list[Stopped], int]:
-        """Return every stop in the log, and the number of entries about stops."""
+        """Return all stops in the log, and the number of entries about stops."""
         with self.at_one_moment():
             entries = self.conversation(tenant, STOPS)
             length = self.length_of(tenant, STOPS)
@@ -139,8 +133,8 @@ class Reading:
     def latest_uses(
         self, tenant: str, names: Sequence[str], since: float, most: int, returned: Sequence[str] = ()
     ) -> list[float]:
-        """Return the times of the latest uses under these names, with the latest first. Uses that are about to be
-        cancelled are left out.
+        """Return the times of the latest uses under these names, latest first. Uses that are being cancelled are left
+        out.
         """
         query = (
             f"SELECT time, decision FROM uses WHERE tenant = ? AND name IN ({','.join('?' * len(names))}) "
@@ -150,7 +144,7 @@ class Reading:
         return [time for time, decision in rows if decision not in returned][:most]
 
     def uses(self, tenant: str) -> dict[tuple[str, str], tuple[float, str]]:
-        """Return the time and conversation of every active use, by counted name and decision."""
+        """Return the time and conversation of each active use by counted name and decision."""
         rows = self._rows("SELECT name, decision, time, conversation FROM uses WHERE tenant = ?", (tenant,))
         return {(name, decision): (time, conversation) for name, decision, time, conversation in rows}
 
@@ -159,7 +153,7 @@ class Reading:
         return int(rows[0][0]) if rows else 0
 
     def approvals(self, tenant: str, *, status: Status | None = None, id: str = "") -> list[Approval]:
-        """Return approvals, oldest first. `status` and `id` restrict the result."""
+        """Return approvals, oldest first. `status` and `id` are filters."""
         query, values = (
             "SELECT id, conversation, status, asked, expires, body FROM approvals WHERE tenant = ?",
             [tenant],
@@ -171,9 +165,7 @@ class Reading:
         return [read_approval(row) for row in self._rows(query + " ORDER BY asked, id", tuple(values))]
 
     def waiting(self, tenant: str | None, now: float) -> tuple[int, float]:
-        """Return the number of one tenant's or all tenants' approvals that wait for a reviewer, and the time of the
-        oldest.
-        """
+        """Return the number of approvals that are waiting, for one tenant or all, and the time of the oldest."""
         query = "SELECT COUNT(*), MIN(asked) FROM approvals WHERE status = 'waiting' AND expires > ?"
         values: tuple[Any, ...] = (now,)
         if tenant is not None:
@@ -182,16 +174,16 @@ class Reading:
         return count, since or 0.0
 
     def folded(self, tenant: str) -> Folded | None:
-        """Return the last fold of a tenant's chain, or None if the chain is complete."""
+        """Return a tenant's last fold, or None if the chain is complete."""
         return last_folded(entry.body or b"" for entry in reversed(self._removals(tenant)))
 
     def _removals(self, tenant: str) -> list[Entry]:
-        """Return the entries about removals, in order. They belong to no conversation."""
+        """Return the entries about removals in order. They belong to no conversation."""
         where = "tenant = ? AND conversation IS NULL AND kind = 'removal' AND body IS NOT NULL ORDER BY number"
         return self._read(where, (tenant,))
 
     def extent(self, tenant: str, recent: int) -> Extent:
-        """Return the length of a tenant's chain and the number of entries that are present, both from one statement."""
+        """Return the length of a tenant's chain and the number of entries in it. Both come from one statement."""
         query = """SELECT number,
             (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND number > heads.number - ?),
             (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND conversation IS NULL)
@@ -200,7 +192,7 @@ class Reading:
         return Extent(*rows[0]) if rows else Extent()
 
     def gap(self, tenant: str, recent: int) -> str:
-        """Say which recent entries are missing, and which were emptied without an entry about the removal."""
+        """Say which recent entries are missing, and which were emptied without a record."""
         with self.at_one_moment():
             found, removals, fold = self.extent(tenant, recent), self._removals(tenant), self.folded(tenant)
         start = fold.until if fold is not None else 0
@@ -226,9 +218,7 @@ class Reading:
 
     @contextmanager
     def at_one_moment(self) -> Generator[None]:
-        """Read a consistent snapshot while other processes may write. When the block ends, everything that was read is
-        on disk.
-        """
+        """Read a consistent snapshot while other processes write. At the end of the block, all data read is on disk."""
         with self.lock:
             if self._moment is not None:
                 yield
@@ -260,5 +250,5 @@ class Reading:
             except self._fault:
                 raise
             except Exception as error:
-                # At this point, a database error can be caused only by the file or the server.
+                # Only the file or the server can cause a database error here.
                 raise self._fault(f"`{self.name}` could not be read: {error}") from error

@@ -1,8 +1,8 @@
 """Removes conversations from a log after a retention period or at a person's request. Each removal is signed.
 
-A removal empties the entries of whole conversations and keeps the entries' hashes, so that the chain still verifies. A
-fold then deletes the emptied beginning of a chain, up to an anchored entry. Both append an entry that describes what
-was done. The key with which this entry is signed is stored outside the database.
+A removal empties all entries of a conversation but keeps their hashes, so the chain still verifies. A fold deletes the
+emptied start of a chain, up to an anchored entry. Each of them adds a signed entry to the chain. The signing key is
+stored outside the database.
 """
 
 import hmac
@@ -29,7 +29,7 @@ MAKE_ONE = "generate one with `openssl rand -hex 32`, and store it away from the
 
 
 def read_key(path: Path | None) -> bytes | None:
-    """Return the key from a file or from the environment variable, or None if neither is set."""
+    """Return the key from a file or the environment variable, or None."""
     if path is None:
         key, place = os.environ.get(VARIABLE, "").encode(), f"${VARIABLE}"
     else:
@@ -46,7 +46,7 @@ def read_key(path: Path | None) -> bytes | None:
 
 
 def sign(key: bytes, tenant: str, number: int, before: bytes, body: bytes) -> str:
-    """Sign an entry's body together with the entry's number and the hash of the previous entry."""
+    """Sign an entry's body with its number and the previous entry's hash."""
     place = f"{tenant}\0{number}\0{before.hex()}\0".encode()
     return hmac.new(key, place + body, sha256).hexdigest()
 
@@ -56,28 +56,28 @@ def is_signed(signature: str, key: bytes, tenant: str, number: int, before: byte
 
 
 class Folded(Struct, frozen=True, omit_defaults=True):
-    """The beginning of the chain after a fold."""
+    """The start of the chain after a fold."""
 
     until: int
     link: str
-    """The hash of the last deleted entry. The hash of the next entry is computed from it."""
+    """The hash of the last deleted entry. The next entry's hash depends on it."""
     anchors: str = ""
-    """A hash of all anchors up to the last deleted entry. Each anchor was checked before the fold and can no longer be
-    checked.
+    """A hash of all anchors up to the last deleted entry. They were checked before the fold and cannot be checked
+    again.
     """
     removed: str = ""
-    """A hash of the marks of all conversations whose removals were deleted."""
+    """A hash of the marks of conversations whose removals were deleted."""
     stops: int = 0
-    """The number of deleted entries about stops. They are still included in the number of such entries."""
+    """The number of deleted entries about stops. They are still counted."""
 
 
 class Removal(Struct, frozen=True, omit_defaults=True):
-    """The body of a removal's entry. It lists the emptied entries without their content."""
+    """The body of a removal's entry. It lists the emptied entries, without their content."""
 
     entries: list[tuple[int, int]]
-    """The first and last number of each run of entries."""
+    """The first and last number in each run of entries."""
     conversations: list[str] = []
-    """Hashes of the removed conversations' names; see `removed_name`."""
+    """Hashes of the removed conversations' names (see `removed_name`)."""
     folded: Folded | None = None
     signature: str = ""
 
@@ -86,7 +86,7 @@ class Fold(Struct, frozen=True):
     entries: int
     """How many rows were deleted."""
     until: int
-    """The number of the last entry that was ever deleted, or 0 if there is none."""
+    """The number of the last deleted entry, or 0."""
 
 
 _EMPTY = """UPDATE entries SET conversation = NULL, position = NULL, id = NULL, body = NULL, salt = NULL
@@ -98,8 +98,8 @@ _decode = msgspec.json.Decoder(Removal).decode
 
 
 def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, before: float | None) -> int:
-    """Empty all entries of a conversation, or of every conversation that ended before a given time. Return the number
-    of emptied entries.
+    """Empty all entries of a conversation, or of all conversations that ended before a given time. Return the number of
+    entries.
     """
     numbers: list[int] = []
     names = _names(cursor, tenant, conversation, before)
@@ -112,7 +112,7 @@ def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, be
     if before is not None:
         numbers += _empty_stops(cursor, tenant, before)
     if numbers:
-        # The names remain reserved, because a new conversation under an old name would lack the earlier history.
+        # Keep the names reserved, because a new conversation with an old name would lack its history.
         marks = [removed_name(name) for name in names]
         for mark in marks:
             cursor.execute(_MARK, (tenant, mark))
@@ -121,8 +121,8 @@ def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, be
 
 
 def _entries(cursor: Cursor, tenant: str, conversation: str) -> list[Entry]:
-    """Return a conversation's entries. Raises UsageError if any of them was altered or moved, because the removal's
-    signature would hide this.
+    """Return a conversation's entries. Raise UsageError if any was altered or moved. The removal's signature would hide
+    this.
     """
     cursor.execute(f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND conversation = ?", (tenant, conversation))
     entries = [entry_of(row) for row in cursor.fetchall()]
@@ -136,7 +136,7 @@ def _entries(cursor: Cursor, tenant: str, conversation: str) -> list[Entry]:
 def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float | None) -> list[str]:
     if conversation is not None:
         return [conversation]
-    # An ongoing conversation must stay complete, because otherwise no call in the conversation could be decided.
+    # Keep ongoing conversations complete. Otherwise, their calls could not be decided.
     cursor.execute(
         "SELECT conversation FROM entries WHERE tenant = ? AND conversation IS NOT NULL"
         " GROUP BY conversation HAVING MAX(time) < ?",
@@ -148,8 +148,8 @@ def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float 
 
 
 def _still_counted(cursor: Cursor, tenant: str) -> set[str]:
-    """Return the conversations with a call that still counts towards a limit. Removing them would allow one
-    more call.
+    """Return the conversations with calls that still count towards a limit. If they were removed, more calls would be
+    allowed.
     """
     cursor.execute(
         f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND kind = 'use' AND body IS NOT NULL"
@@ -167,10 +167,9 @@ def _still_counted(cursor: Cursor, tenant: str) -> set[str]:
 
 
 def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
-    """Empty the entries about stops if all of them are older than a given time and no stop is active. Return their
-    numbers.
+    """Empty the entries about stops if all are older than a given time and no stop is active. Return their numbers.
 
-    The number of these entries remains recorded, because decisions use it to notice changed stops.
+    They remain counted, because decisions use the count to notice changes.
     """
     entries, now = _entries(cursor, tenant, STOPS), clock.time()
     if any(entry.time >= before for entry in entries) or any(each.stands(now) for each in read_stops(entries)):
@@ -180,8 +179,8 @@ def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
 
 
 def fold(cursor: Cursor, tenant: str, key: bytes, before: float, anchors: Mapping[int, str]) -> Fold:
-    """Delete the emptied entries before a given time, up to the last anchored one. `anchors` contains hashes by entry
-    number.
+    """Delete the emptied entries before a given time, up to the last anchored one. `anchors` maps entry numbers to
+    hashes.
     """
     earlier = last_folded(_removals(cursor, tenant))
     since = earlier.until if earlier is not None else 0
@@ -215,9 +214,7 @@ def hash_marks(marks: Iterable[str]) -> str:
 
 
 def _end(cursor: Cursor, tenant: str, before: float) -> int:
-    """Return the last entry before a given time for which that entry and all earlier ones are emptied or are
-    removals.
-    """
+    """Return the last entry before a given time up to which all entries are emptied or are removals."""
     cursor.execute(
         "SELECT MIN(number) FROM entries WHERE tenant = ? AND body IS NOT NULL AND kind <> 'removal'", (tenant,)
     )
@@ -234,7 +231,7 @@ def hash_anchors(anchors: Mapping[int, str], until: int) -> str:
 
 
 def _append(cursor: Cursor, tenant: str, key: bytes, removal: Removal) -> None:
-    """Write a signed removal. It belongs to no conversation, so no later removal empties it."""
+    """Write a signed removal. It belongs to no conversation, so later removals do not empty it."""
     cursor.execute("SELECT number, link FROM heads WHERE tenant = ?", (tenant,))
     number, before = cursor.fetchone() or (0, ROOT)
     number, before, time, salt = number + 1, as_bytes(before), clock.time(), new_salts(1)
@@ -248,7 +245,7 @@ def _append(cursor: Cursor, tenant: str, key: bytes, removal: Removal) -> None:
 
 
 def read_removal(entry: Entry) -> Removal | None:
-    """Return the removal that an entry describes, or None if it cannot be read."""
+    """Return the removal in an entry, or None if it is unreadable."""
     try:
         return _decode(entry.body or b"")
     except msgspec.MsgspecError:
@@ -256,7 +253,7 @@ def read_removal(entry: Entry) -> Removal | None:
 
 
 def signature_fault(entry: Entry, removal: Removal, before: bytes, key: bytes | None) -> str:
-    """Return the reason why a removal cannot be trusted, or an empty string if its signature is correct."""
+    """Return why a removal cannot be trusted, or an empty string if its signature is correct."""
     where = f"the removal in entry {entry.number}"
     if not removal.signature:
         return f"{where} is not signed"
@@ -269,7 +266,7 @@ def signature_fault(entry: Entry, removal: Removal, before: bytes, key: bytes | 
 
 
 def emptied(entry: Entry, removal: Removal, *, after: int = 0) -> Iterable[int]:
-    """Return the entries with numbers higher than a given one that a removal lists as emptied. All of them precede the
+    """Return the entries that a removal lists as emptied, if their numbers are above a given one. They all precede the
     removal.
     """
     for first, last in removal.entries:
@@ -277,7 +274,7 @@ def emptied(entry: Entry, removal: Removal, *, after: int = 0) -> Iterable[int]:
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Group numbers into runs. Each run is given by its first and last number."""
+    """Group numbers into runs. Each run is a pair of its first and last number."""
     found: list[tuple[int, int]] = []
     for number in sorted(numbers):
         if found and found[-1][1] == number - 1:
@@ -288,7 +285,7 @@ def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def last_folded(bodies: Iterable[bytes]) -> Folded | None:
-    """Return the last fold. The bodies of removals are given with the newest first. Unreadable bodies are skipped."""
+    """Return the last fold. `bodies` are the bodies of removals, newest first. Unreadable ones are skipped."""
     for body in bodies:
         try:
             if (found := _decode(body).folded) is not None:

@@ -17,25 +17,25 @@ except ImportError:  # not on Windows
     fcntl = None
 
 SETTINGS = {"journal_mode": "wal", "synchronous": "FULL"}
-"""Settings that make commits durable. Benchmarks print them."""
+"""Settings for durable commits. Benchmarks print them."""
 BUSY = 10.0
-"""How many seconds to wait for another process that is writing. The service is blocked during this time."""
+"""How long to wait for another process that is writing, in seconds. The service is blocked meanwhile."""
 WIPE = 200
-"""How many milliseconds to wait for earlier readers before removed data is wiped."""
+"""How long to wait for earlier readers before wiping removed data, in milliseconds."""
 CACHE = 32_000
-"""The cache size of a connection, in kilobytes."""
+"""A connection's cache size, in kilobytes."""
 ROWS = 64
-"""The maximum number of rows per statement. Other threads take a turn between statements, so a batch should need few
-statements.
+"""The maximum number of rows per statement. Other threads may run between statements, so a batch should have few of
+them.
 """
 STATEMENTS = 4 * ROWS
-"""The number of prepared statements that are cached: one for each number of rows."""
+"""The number of cached prepared statements, one for each number of rows."""
 CHECKPOINT = 1_000
-"""The number of rows that are written between checkpoints."""
+"""The number of rows written between checkpoints."""
 LARGE = 8_000
-"""When the write-ahead log has this many pages, writers pause briefly so that the log can restart."""
+"""At this many pages in the write-ahead log, writers pause briefly so that it can restart."""
 TOO_LARGE = 40_000
-"""When the write-ahead log has this many pages, SQLite makes a checkpoint during a commit."""
+"""At this many pages in the write-ahead log, SQLite makes a checkpoint during a commit."""
 _making = threading.Lock()
 
 
@@ -90,7 +90,7 @@ class SqliteConnection(Connection):
 
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
         if _file_at(self._path) != self._file:
-            # Data written to a file that can no longer be opened would be lost.
+            # Data written to a file that nobody can open would be lost.
             raise UsageError("the file was moved, removed or replaced while it was in use", hint="restore the file")
         cursor = self.begin(writing=True)
         known = Known({}, {}, {})
@@ -125,10 +125,8 @@ class SqliteConnection(Connection):
         self._connection.rollback()
 
     def wipe(self) -> None:
-        """Truncate the write-ahead log, which still contains removed data. In the file itself, that data has already
-        been overwritten.
-        """
-        # A writer waits until this has finished, so the wait for a reader must be short.
+        """Truncate the write-ahead log, because it still contains removed data. The file itself no longer does."""
+        # A writer is waiting, so the wait for a reader must be short.
         self._connection.execute(f"PRAGMA busy_timeout = {WIPE}")
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY * 1000)}")
@@ -141,15 +139,14 @@ class SqliteConnection(Connection):
 
 _HEAD_AND_LENGTHS = """SELECT NULL, number, link FROM heads WHERE tenant = ?1 UNION ALL
     SELECT name, length, NULL FROM conversations WHERE tenant = ?1 AND name"""
-"""This is a single statement, because each statement costs more than the rows it returns."""
+"""Use one statement, because a statement costs more than its rows."""
 
 
 def _make(path: Path) -> None:
-    """Create the file if it is missing, readable only by its owner.
+    """Create the file if it is missing. Only its owner can read it.
 
-    This function never opens an existing file. Closing it again would release this process's locks on the file, even
-    those of other connections. The next process to close the log would then delete the write-ahead log while it is in
-    use.
+    An existing file is never opened. Closing it would release all of this process's locks on the file, even those of
+    other connections. Another process could then delete the write-ahead log while it is in use.
     """
     with _making, suppress(FileExistsError):
         try:
@@ -159,7 +156,7 @@ def _make(path: Path) -> None:
 
 
 def _file_at(path: str) -> tuple[int, int] | None:
-    """Return the identity of the file at a path. Return None if there is no file, for example for an in-memory log."""
+    """Return the identity of the file at a path, or None if there is no file."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -178,7 +175,7 @@ def _select_in(cursor: Cursor, query: str, tenant: str, wanted: Sequence[str]) -
     rows: list[Any] = []
     for start in range(0, len(wanted), ROWS):
         part = list(wanted[start : start + ROWS])
-        # Pad batches to a few sizes by repeating the last row, so that most statements are already prepared.
+        # Pad batches to a few sizes by repeating the last row. Most statements are then already prepared.
         part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
         cursor.execute(f"{query} IN ({','.join('?' * len(part))})", (tenant, *part))
         rows += cursor.fetchall()
@@ -194,9 +191,9 @@ def _insert(cursor: Cursor, into: str, rows: Sequence[Row], known: str = "") -> 
 
 
 class Turns:
-    """A queue of the processes that write to one file. If a process dies, it leaves the queue.
+    """A queue of the processes that write to one file. A process that dies leaves the queue.
 
-    SQLite admits one writer at a time, but it makes the others sleep for longer and longer intervals.
+    SQLite itself makes waiting writers sleep for longer and longer intervals.
     """
 
     def __init__(self, path: str) -> None:
@@ -228,8 +225,7 @@ class Turns:
 class Checkpoints:
     """Moves commits from the write-ahead log to the file, in a thread with its own connection.
 
-    Otherwise, SQLite would move them during the commit that fills the write-ahead log. That commit would have to wait
-    for two additional syncs and a thousand pages.
+    Otherwise, SQLite would move them during a commit. This commit would wait for two more syncs and a thousand pages.
     """
 
     def __init__(self, path: str) -> None:
@@ -250,7 +246,7 @@ class Checkpoints:
         self._is_due.set()
 
     def close(self) -> None:
-        """Stop the thread. The last process that closes the file moves the remaining commits."""
+        """Stop the thread. The last process to close the file moves the remaining commits."""
         self._is_closed = True
         self._is_due.set()
         if self._thread is not None:
@@ -274,7 +270,7 @@ class Checkpoints:
         with suppress(sqlite3.OperationalError):
             if _pages(connection) >= LARGE:
                 with turns.take():
-                    # Move the few new commits as well. When all commits are in the file, the next writer restarts the
+                    # Move the few new commits too. Once all commits are in the file, the next writer restarts the
                     # write-ahead log.
                     _pages(connection)
 

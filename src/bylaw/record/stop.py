@@ -1,8 +1,7 @@
-"""Stops: a reviewer prevents an agent, a tool, a policy or a whole tenant from writing, until a set time or until the
-stop is lifted.
+"""Stops: a reviewer blocks the writes of an agent, tool, policy or tenant until a set time or until the stop is lifted.
 
-Stops and their liftings are entries in the tenant's chain, in a conversation of their own. Every transaction reads the
-length of that conversation. If the length has changed since a decision was made, the decision is repeated.
+Stops are entries in the tenant's chain, in their own conversation. Every transaction reads the length of this
+conversation. If it has changed since a decision, the decision is repeated.
 """
 
 import uuid
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 from bylaw.record.entry import Draft, Entry, is_altered
 
 STOPS = "bylaw/stops"
-"""The conversation that contains these entries."""
+"""The conversation for these entries."""
 Target = Literal["agent", "tool", "policy", "all"]
 LONGEST = 366 * 24 * 3600.0
 """The maximum duration of a stop, in seconds. Permanent rules belong in the pack."""
@@ -31,9 +30,9 @@ class Stop(Struct, frozen=True, omit_defaults=True, tag="stop"):
     id: str
     what: Target
     name: str
-    """The name of the agent, tool or policy. It is empty for `all`."""
+    """The name of the agent, tool or policy. Empty for `all`."""
     answer: Literal["ask", "deny"]
-    """The decision on writes under the stop: either ask a reviewer about each of them, or deny all of them."""
+    """The decision on writes under the stop: ask a reviewer about each one, or deny all."""
     by: str
     reason: str
     until: float
@@ -59,19 +58,19 @@ class Lift(Struct, frozen=True, omit_defaults=True, tag="lift"):
 
 
 class Stopped(Struct, frozen=True, omit_defaults=True):
-    """A stop and, if it was lifted, who lifted it."""
+    """A stop and, once it is lifted, who lifted it."""
 
     stop: Stop
     lift: Lift | None = None
     warning: str = ""
-    """A warning that is given when the stop is created: no call so far matches the stop."""
+    """A warning for a new stop: it matches no earlier call."""
 
     def stands(self, now: float) -> bool:
         return self.lift is None and self.stop.stands(now)
 
 
 class Stops(Struct, frozen=True):
-    """The stops of a tenant that have not been lifted, as of a certain entry."""
+    """A tenant's stops up to a certain entry, without lifted ones."""
 
     revision: int = 0
     """The number of entries about stops."""
@@ -84,17 +83,17 @@ _decode: Any = msgspec.json.Decoder(Stop | Lift).decode
 
 
 def new_id() -> str:
-    """Return a new id for a stop, short enough to type."""
+    """Return a new id for a stop. It is short enough to type."""
     return f"stop-{uuid.uuid4().hex[:8]}"
 
 
 def stop_draft(tenant: str, step: Stop | Lift) -> Draft:
-    """Return the entry for a stop or its lifting."""
+    """Return the entry for a new or lifted stop."""
     return Draft(tenant, STOPS, "stop", _encode(step), f"{step.id}:{'end' if isinstance(step, Lift) else 'begin'}")
 
 
 def read_stops(entries: Iterable[Entry]) -> list[Stopped]:
-    """Return every stop in these entries, in order. Raises ValueError if any entry was altered."""
+    """Return every stop in these entries in order. Raise ValueError if any entry was altered."""
     found: dict[str, Stopped] = {}
     for entry in entries:
         if is_altered(entry) or entry.body is None:
@@ -110,5 +109,5 @@ def read_stops(entries: Iterable[Entry]) -> list[Stopped]:
 
 
 def standing(found: Sequence[Stopped], revision: int) -> Stops:
-    """Return the stops that have not been lifted. Callers check whether they have expired."""
+    """Return the stops that have not been lifted. Callers must check whether they have expired."""
     return Stops(revision, tuple(each.stop for each in found if each.lift is None))

@@ -14,16 +14,14 @@ from bylaw.record.use import project_use
 
 
 class Store(Reading):
-    """A log in a database, used by one thread at a time. `Journal` lets many threads share a transaction."""
+    """A log in a database, for one thread at a time. `Journal` lets many threads share a transaction."""
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
-        """Write the drafts that can be written, in order and in one transaction. When this method returns, they are on
-        disk.
-        """
+        """Write the valid drafts in order and in one transaction. On return, they are on disk."""
         return [answer for answers in self.append_groups([[draft] for draft in drafts]) for answer in answers]
 
     def append_groups(self, groups: Sequence[Sequence[Draft]]) -> list[list[Entry | Conflict]]:
-        """Write groups of drafts. Each group is written completely or not at all."""
+        """Write groups of drafts. Each group is written as a whole or not at all."""
         if not any(groups):
             return [[] for _ in groups]
         with self.lock:
@@ -38,9 +36,9 @@ class Store(Reading):
 
     def remove(self, tenant: str, *, key: bytes, conversation: str | None = None, before: float | None = None) -> int:
         """Empty the entries of a conversation, or of all conversations that ended before a given time. Return the
-        number of emptied entries.
+        number of entries.
 
-        The chain still verifies. An entry that lists the emptied entries and is signed with `key` is added to it.
+        The chain still verifies. An entry signed with `key` lists the emptied entries.
         """
         with self.lock:
             with self._writing() as cursor:
@@ -51,7 +49,7 @@ class Store(Reading):
     def fold(self, tenant: str, *, key: bytes, before: float, anchors: Iterable[Anchor]) -> Fold:
         """Delete emptied entries before a given time, up to the last anchored one. Verify the log first.
 
-        The rest of the chain still verifies. A signed entry contains the hash at the new beginning of the chain.
+        The remaining chain still verifies. A signed entry contains the hash before its new start.
         """
         noted = {each.number: each.link for each in anchors if each.tenant == tenant}
         with self.lock, self._writing() as cursor:
@@ -59,7 +57,7 @@ class Store(Reading):
 
     @contextmanager
     def _writing(self) -> Generator[Cursor]:
-        """Run a writing transaction, either completely or not at all."""
+        """Run a writing transaction as a whole or not at all."""
         cursor = self.connection.begin(writing=True)
         try:
             yield cursor
@@ -82,10 +80,10 @@ _NOTHING = (0, ROOT)
 
 
 class _Batch:
-    """Turns drafts into entries. Heads and lengths are each read once and written once."""
+    """Turns drafts into entries. Each head and length is read and written only once."""
 
     def __init__(self, cursor: Cursor, known: Known, size: int) -> None:
-        """`known` is the state of the log for the drafts' tenants, conversations and keys. `size` is the number of
+        """`known` is the state of the drafts' tenants, conversations and keys in the log. `size` is the number of
         drafts.
         """
         self._cursor = cursor
@@ -97,7 +95,7 @@ class _Batch:
         self._salted = 0
 
     def take_all(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
-        """Return the entries for a group of drafts. If any draft cannot be written, return a reason for each draft."""
+        """Return the entries for a group of drafts. If one cannot be written, return a reason for each draft."""
         if len(drafts) == 1:
             return [self.take(drafts[0])]
         heads, size = self._heads.copy(), len(self._rows)
@@ -119,8 +117,8 @@ class _Batch:
         return answers
 
     def take(self, draft: Draft) -> Entry | Conflict:
-        """Return the entry for a draft, or the earlier entry for a retry. If the draft cannot be written, return the
-        reason.
+        """Return the entry for a draft. For a retry, return the earlier entry. If the draft cannot be written, return
+        why.
         """
         tenant, conversation, kind = draft.tenant, draft.conversation, draft.kind
         body, name = draft.body, draft.id or None
@@ -177,7 +175,7 @@ class _Batch:
 
 
 def open_store(where: str) -> Store:
-    """Open the log at a path or at `postgresql://...`, creating it if needed."""
+    """Open the log at a path or at `postgresql://...`. Create it if needed."""
     if where.startswith(("postgresql://", "postgres://")):
         from bylaw.record.postgres import PostgresConnection
 

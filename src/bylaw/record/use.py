@@ -1,7 +1,7 @@
-"""Uses of limits that span conversations. Entries record the uses, and a table counts them.
+"""Uses of limits across conversations. Entries record the uses, and a table counts them.
 
-A use is counted and added in the transaction that writes the decision, so two workers never both get the last one. If a
-call is refused, its use is cancelled. If a call may have run, its use still counts.
+A use is counted in the transaction that writes the decision, so two workers never both get the last one. If a call is
+refused, its use is cancelled. If it may have been executed, its use still counts.
 """
 
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,45 +17,43 @@ if TYPE_CHECKING:
 
 
 class Use(Struct, frozen=True, omit_defaults=True):
-    """A use that a decision adds or cancels, in the form in which its entry stores it."""
+    """A use that a decision adds or cancels, as stored in its entry."""
 
     decision: str
     limit: str
     whose: str = ""
-    """The agent or customer for whom the use is counted. It is empty if the use is counted for the tenant."""
+    """The agent or customer whose uses are counted. Empty for the whole tenant."""
     status: Literal["taken", "returned"] = "taken"
     most: int = 0
-    """Add the use only if fewer than this many uses are counted. With 0, the use is always added, because a reviewer
-    approved the call or the limit is not enforced yet.
+    """Add the use only if there are fewer than this many. With 0, always add it, because a reviewer approved the call
+    or the limit is not enforced.
     """
     within: float = 0.0
 
     @property
     def name(self) -> str:
-        """The name under which the use is counted. It is hashed, because the person may be private."""
+        """The name for counting the use. It is hashed, because the person may be private."""
         return counted_under(self.limit, self.whose)
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names that count towards `most`: the name of this use, and names that may refer to the same person."""
+        """The names that count towards `most`: this use's own, and names that may be the same person."""
         return possible_names(self.limit.removesuffix(PERHAPS), self.whose)
 
 
 PERHAPS = " (perhaps)"
-"""A suffix for uses under names that a tool may treat as the same name. They are counted under the part that the names
-have in common.
-"""
+"""A suffix for the shared count of names that a tool may not distinguish."""
 _encode = msgspec.json.Encoder().encode
 read_use: Any = msgspec.json.Decoder(Use).decode
 
 
 def counted_under(limit: str, whose: str) -> str:
-    """Return the name under which one person's uses of one limit are counted."""
+    """Return the name for counting one person's uses of a limit."""
     return fingerprint([limit, whose])
 
 
 def possible_names(limit: str, whose: str) -> tuple[str, str]:
-    """Return the names under which `whose`, or a similar name, is counted."""
+    """Return the names for counting `whose` and similar names."""
     return counted_under(limit, whose), counted_under(limit + PERHAPS, whose)
 
 
@@ -65,7 +63,7 @@ def use_entry(use: Use) -> tuple[bytes, str]:
 
 
 def project_use(cursor: "Cursor", draft: Draft, time: float) -> str:
-    """Apply an entry to the table of uses. If the limit is reached, return the reason."""
+    """Apply an entry to the table of uses. If the limit is reached, return why."""
     use: Use = read_use(draft.body)
     if use.status == "returned":
         cursor.execute(

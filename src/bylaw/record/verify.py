@@ -1,8 +1,7 @@
-"""Verifies a log: every entry must match its digest, and every link must follow from the previous one.
+"""Verifies a log: every entry must match its digest, and every link must follow from the one before it.
 
-Anyone who can write to the database can truncate a chain and reset its count, or delete a whole tenant, without leaving
-a trace. Anchors reveal such changes. An anchor is the end of each chain at a particular time, stored outside the
-database: on another disk, in another account or on paper.
+Anyone who can write to the database can truncate a chain or delete a tenant. Anchors reveal such changes. An anchor is
+the end of each chain at some time. It is stored outside the database: on another disk, in another account or on paper.
 """
 
 import os
@@ -32,21 +31,21 @@ class Verified(Struct, frozen=True):
     tenant: str
     entries: int
     removed: int
-    """The number of entries whose content was removed. The chain still covers them, and a signed entry lists them."""
+    """The number of entries without content. The chain still contains their hashes, and a signed entry lists them."""
     head: str
     """The last hash. A copy stored elsewhere reveals a truncated log."""
     faults: tuple[str, ...]
     folded: int = 0
-    """The number of emptied entries that were deleted from the beginning."""
+    """The number of emptied entries deleted from the start."""
 
 
 def verify(
     store: Reading, tenant: str, *, head: str = "", anchors: Iterable[Anchor] = (), key: bytes | None = None
 ) -> Verified:
-    """Verify a tenant's chain from its first entry. The log may be in use, because it is read in one snapshot.
+    """Verify a tenant's chain from its first entry, in one snapshot. The log may be in use.
 
-    The chain must contain `head`, a hash that was noted earlier. Each anchor must match its entry. Removals must have a
-    signature made with `key`.
+    The chain must contain the earlier hash `head`. Each anchor must match its entry. Removals must be signed with
+    `key`.
     """
     with store.at_one_moment():
         return _verify(store, tenant, head, [each for each in anchors if each.tenant == tenant], key)
@@ -62,7 +61,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
     fold = store.folded(tenant)
     start = fold.until if fold is not None else 0
     if fold is not None:
-        # The fold's entry is checked below: its signature, and whether the next entry follows from its hash.
+        # The fold's signature and the link to the next entry are checked below.
         link, number = _hash(fold.link), start
         found_head = found_head or head == fold.link
         if fold.anchors != hash_anchors({each.number: each.link for each in noted}, start) and noted:
@@ -93,7 +92,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
                 faults.append(f"entry {number} of conversation `{entry.conversation}` is in the wrong position")
             lengths[entry.conversation] += 1
         elif entry.kind == "stop":
-            # Emptied stops are still counted, because decisions use the number of stops to notice changes.
+            # Emptied stops still count, because decisions use the number of stops to notice changes.
             lengths[STOPS] += 1
         if entry.kind == "approval" and not entry.is_removed and not wrong:
             tell(told, entry)
@@ -140,7 +139,7 @@ def _those(run: tuple[int, int]) -> str:
 
 
 def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[str]:
-    """Return the conversations that have more or fewer entries than were written to them."""
+    """Return the conversations with missing or additional entries."""
     faults: list[str] = []
     for name in sorted({*found, *written}):
         here, said = found.get(name, 0), written.get(name)
@@ -152,7 +151,7 @@ def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[st
 
 
 def _misstated(store: Reading, tenant: str, told: Mapping[str, Approval]) -> list[str]:
-    """Return the rows of the approvals table that contradict the entries, and the rows that are missing."""
+    """Return the rows in the table of approvals that contradict the entries, and missing rows."""
     try:
         rows = {row.id: row for row in store.approvals(tenant)}
     except msgspec.MsgspecError as error:
@@ -172,7 +171,7 @@ def _faults(entry: Entry, before: bytes) -> list[str]:
 
 
 def unsupported(store: Reading, tenant: str, approvals: Iterable[Approval]) -> dict[str, str]:
-    """Return the approvals that contradict their conversations' entries, by id, each with the contradiction."""
+    """Return by id the approvals that contradict their conversations' entries, with an explanation."""
     found: dict[str, str] = {}
     for approval in approvals:
         told = told_by(store.conversation(tenant, approval.conversation)).get(approval.id)
@@ -201,7 +200,7 @@ def tell(told: dict[str, Approval], entry: Entry) -> None:
 
 
 def _differs(row: Approval, told: Approval | None) -> str:
-    """Return how a row of the approvals table differs from the entries, or an empty string if it does not.
+    """Return how an approval's row differs from the entries, or an empty string.
 
     Earlier versions stored only the last change of a finished approval, without times.
     """
@@ -223,9 +222,9 @@ def _differs(row: Approval, told: Approval | None) -> str:
 
 
 OFTEN = 300.0
-"""The number of seconds between two anchors."""
+"""The time between two anchors, in seconds."""
 AGAIN = 10.0
-"""The number of seconds until the next attempt after a failure."""
+"""The time until a retry after a failure, in seconds."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -233,9 +232,7 @@ _decode = msgspec.json.Decoder(Anchor).decode
 
 
 def beside(where: str) -> Path:
-    """Return the anchor file of a log. For a log file, it is in the same folder. For a database server, it is in the
-    current folder.
-    """
+    """Return the anchor file of a log. It is next to a log file or, for a database server, in the current folder."""
     if "://" in where:
         return Path(f"{Path(urlsplit(where).path).name or 'decisions'}.anchors")
     return Path(f"{Path(where).expanduser()}.anchors")
@@ -251,7 +248,7 @@ def read_anchors(path: Path) -> list[Anchor]:
         try:
             found.append(_decode(line))
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            # A crash may have truncated the last line. The next anchor begins on a new line.
+            # A crash may have truncated the last line. The next anchor starts a new line.
             if number < len(lines):
                 hint = "restore the file, or delete the line if you know why it is broken"
                 raise UsageError("is not an anchor", place=f"{path}:{number}", hint=hint) from None
@@ -259,9 +256,7 @@ def read_anchors(path: Path) -> list[Anchor]:
 
 
 def write_anchors(store: Store, path: Path, known: dict[str, int]) -> list[Anchor]:
-    """Write anchors for the chains that have grown. `known` contains the last anchored entry of each chain and is
-    updated.
-    """
+    """Write anchors for longer chains. `known` contains each chain's last anchored entry and is updated."""
     now = time.time()
     made = [
         Anchor(now, tenant, number, link.hex())
@@ -274,7 +269,7 @@ def write_anchors(store: Store, path: Path, known: dict[str, int]) -> list[Ancho
     if made:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with open(descriptor, "ab") as stream:
-            # Begin a new line after a truncated one.
+            # Start a new line after a truncated one.
             stream.write(b"".join([b"\n" if _is_cut(path) else b"", *(_encode(each) + b"\n" for each in made)]))
             stream.flush()
             os.fsync(stream.fileno())
@@ -292,7 +287,7 @@ def _is_cut(path: Path) -> bool:
 
 
 class Anchoring:
-    """Writes the log's anchors at intervals in a separate thread, and once more when the thread ends."""
+    """Writes anchors at intervals in a separate thread, and once more at its end."""
 
     def __init__(
         self,
@@ -303,7 +298,7 @@ class Anchoring:
         often: float = OFTEN,
         failing: Callable[[bool], None] = lambda is_failing: None,
     ) -> None:
-        """After each attempt, `failing` is called with True if the attempt failed, otherwise with False."""
+        """After each attempt, `failing` is called with True if it failed and False if it succeeded."""
         self._where, self._path, self._tell, self._often, self._failing = where, path, tell, often, failing
         self._known: dict[str, int] = {}
         self._ended = threading.Event()

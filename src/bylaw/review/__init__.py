@@ -1,3 +1,3 @@
-"""Checks that a policy's owner runs before signing: the cases in a pack, and what the cases do not cover. Start at
-`check`.
+"""Checks for a policy's owner to run before signing: the cases in a pack, and what they do not cover. Start
+at `check`.
 """

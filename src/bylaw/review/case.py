@@ -1,7 +1,7 @@
-"""Runs cases: small situations with the outcome that each policy should produce.
+"""Runs cases: small situations with the expected outcome of each policy.
 
-A case may leave out keys. In `facts: {Order: {status: sent}, Customer: {gold: true}}`, the order is the one that the
-call's `order_id` names, and the customer is that order's customer, unless the case says otherwise.
+A case may leave out keys. In `facts: {Order: {status: sent}, Customer: {gold: true}}`, the order is the one in the
+call's `order_id`, and the customer is the order's customer, unless the case says otherwise.
 """
 
 import re
@@ -31,7 +31,7 @@ from bylaw.trace.event import Call, Event, Message, Result
 
 
 class Subjects:
-    """The entities that a case declares without a key, and the call's arguments with those entities' keys filled in."""
+    """The entities without a key in a case, and the call's arguments with keys filled in."""
 
     def __init__(
         self,
@@ -51,13 +51,13 @@ class Subjects:
         return key_of([self._keys[part] for part in entity.key])
 
     def spoken_of_by(self, entity: Entity) -> dict[str, Any]:
-        """Return the fields of an entity that refer to other entities in the case, except those that the case sets."""
+        """Return the entity's fields that refer to other entities in the case, except those set by the case."""
         return {part: value for part, value in self._keys.items() if part in entity.fields and part not in entity.key}
 
 
 def _told_of(body: WrittenCase) -> dict[str, Any]:
-    """Return values that may be keys: for example, `Caller: {customer_id: C1}` refers to customer C1. Conflicting
-    values are ignored.
+    """Return values that may be keys: `Caller: {customer_id: C1}` refers to customer C1. Conflicting values are
+    ignored.
     """
     found: dict[str, set[Any]] = {}
     for things in (body.facts, body.world or {}):
@@ -69,9 +69,7 @@ def _told_of(body: WrittenCase) -> dict[str, Any]:
 
 
 def _key_for(schema: Any, name: str) -> str | int:
-    """Return a key that cannot be mistaken for a real value: the entity's name or, if the tool takes numbers, a
-    number.
-    """
+    """Return a key that is clearly not real: the entity's name or, if the tool takes numbers, a number."""
     kind = cast(dict[str, Any], schema).get("type") if isinstance(schema, dict) else None
     return 1 if kind in ("integer", "number") else name
 
@@ -80,7 +78,7 @@ _THING = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")
 _HALVES = ("permit", "deny", "undetermined")
 
 OPEN = "kept or broken: code cannot decide from the words"
-"""The outcome for a rule that should be broken, if some of its predicates are unknown."""
+"""The outcome for a rule that should be broken but has unknown predicates."""
 
 GivenThing = tuple[str, Key]
 GivenThings = Mapping[GivenThing, WorldRecord | None]
@@ -101,15 +99,15 @@ class CaseResult(Struct, frozen=True):
     passed: bool
     wanted: str = ""
     is_undecided: bool = False
-    """For a rule that should be kept: whether it has not been broken but code cannot confirm that it is kept."""
+    """For a rule that should be kept: it is not broken, but code cannot confirm that it is kept."""
 
 
 def run_cases(
     pack: Pack, coverage: dict[str, set[int]] | None = None, *, of: Container[str] | None = None
 ) -> Iterator[CaseResult | BylawError]:
-    """Run every case in the pack, or only the cases `of` certain policies and rules.
+    """Run every case in the pack, or only the cases `of` some policies and rules.
 
-    If `coverage` is given, it collects the branches that each guard takes.
+    `coverage` collects the branches taken in each guard.
     """
     for read in pack.cases.values():
         for index, body in enumerate(read.record.cases):
@@ -311,7 +309,7 @@ class _Case:
 
 
 class _Told:
-    """The facts that a case declares, either as seen or as true."""
+    """The facts in a case, either as seen or as true."""
 
     def __init__(
         self,
@@ -340,18 +338,18 @@ class _Told:
         return UNSEEN if field.default is UNDECLARED else coerce(field, field.default)
 
     def asked(self) -> None:
-        """A case records no questions."""
+        """Cases record no questions."""
 
     def answers(self) -> Sequence[tuple[str, Any]]:
-        """A case records no questions, so there are no answers."""
+        """Cases record no questions, so there are no answers."""
         return ()
 
     def origins(self) -> Sequence[ArgumentOrigin]:
-        """Invented values have no origins."""
+        """Invented values have no origin."""
         return ()
 
     def objections(self) -> Sequence[str]:
-        """A case has no request whose bounds its call could exceed."""
+        """A case has no request, so its call cannot exceed one."""
         return ()
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
@@ -362,7 +360,7 @@ class _Told:
         return _members(self.things, entity.name, match), self._whole or entity.complete
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
-        """Return how many earlier calls in the case match. Calls are compared as in the ledger."""
+        """Return how many earlier calls in the case match. The comparison is the same as in the ledger."""
         found = [matches(args, match) for name, args in self._done if name == tool]
         sure = found.count(True)
         return Between(sure, sure + found.count(None)) if None in found else sure
@@ -382,7 +380,7 @@ def _members(things: GivenThings, entity: str, match: Mapping[str, Any]) -> list
 
 
 def _events(listed: Sequence[WrittenEvent], place: str) -> Iterator[Event]:
-    """Yield the events in a case. All calls in a turn come before their results."""
+    """Yield the events in a case. In each turn, all calls come before their results."""
     step = 0
     waiting: list[Result] = []
     bodies = [(number if body.turn is None else body.turn, body) for number, body in enumerate(listed, 1)]
@@ -418,7 +416,7 @@ def _listed(value: Any) -> str:
 
 
 def untested(outcomes: Sequence[CaseResult], pack: Pack) -> list[str]:
-    """Return guards that lack a case that permits, or lack a case that denies."""
+    """Return guards without a case that permits, or without a case that denies."""
     wanted: dict[str, set[str]] = {}
     for outcome in outcomes:
         kind = "deny" if "deny" in outcome.want or "violation" in outcome.want else "permit"

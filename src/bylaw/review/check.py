@@ -1,8 +1,6 @@
-"""Checks a pack: its cases and the branches that they take, conflicts between rules, and the sentences that the pack
-covers.
+"""Checks a pack: its cases and their branches, conflicts between rules, and the covered sentences.
 
-The module also loads a pack for review even though its policies have not been accepted yet, and shows each check as it
-was written.
+Also loads packs with unaccepted policies for review, and shows each check in its original form.
 """
 
 import json
@@ -29,7 +27,7 @@ from bylaw.rule.formula import atoms
 from bylaw.rule.rule import LintFinding, lint
 
 RECORDED_CALLS = "recorded calls"
-"""The heading of a question about a check that fails on recorded calls or denies most of them."""
+"""The heading for a question about a check that fails on recorded calls or denies most of them."""
 
 
 class NotedQuestion(Struct, frozen=True):
@@ -45,7 +43,7 @@ class NotedCall(Struct, frozen=True):
 
 
 class NotedCalls(Struct, frozen=True):
-    """The number of recorded calls that got one verdict, and the first few of those calls."""
+    """The number of recorded calls with one verdict, and the first few of them."""
 
     calls: int = 0
     first: list[NotedCall] = []
@@ -80,8 +78,8 @@ def noted_of(root: Path) -> dict[str, Noted]:
 
 
 def most_pressing_first(pack: Pack, names: Iterable[str], noted: Mapping[str, Noted]) -> list[str]:
-    """Return policies in the order of review: first those that flag most of the logged calls, then those that have
-    questions, have high severity, or flag at least one logged call.
+    """Return policies in review order. Those that flag most of the logged calls are first. Next are those that have
+    questions or high severity, or that flag a logged call.
     """
 
     def urgency(name: str) -> tuple[bool, int]:
@@ -93,14 +91,12 @@ def most_pressing_first(pack: Pack, names: Iterable[str], noted: Mapping[str, No
 
 
 def why_unenforced(root: Path, name: str) -> str:
-    """Return the compiler's reason for leaving a policy without a check."""
+    """Return why the compiler made no check for a policy."""
     return str(noted_of(root).get(name, Noted()).failed or "no check enforces it")
 
 
 def left_out_of(root: Path) -> dict[str, str]:
-    """Return the sentences from which the compiler made no policy, each with the reason. The keys are the texts of the
-    sentences.
-    """
+    """Return the sentences without a policy, each with the compiler's reason. Their texts are the keys."""
     return {str(each.sentence): str(each.said) for each in _read(root).sentences_without_policy or ()}
 
 
@@ -119,7 +115,7 @@ WEIGHTS = "weights.yaml"
 
 
 def loaded(folder: PackFolder) -> Pack:
-    """Return the pack, even if policies that are not enforced have not been accepted yet."""
+    """Return the pack, even if it has unenforced policies that were not accepted."""
     try:
         return build_pack(folder)
     except PackError as error:
@@ -133,7 +129,7 @@ def loaded(folder: PackFolder) -> Pack:
 
 
 def check_lines(pack: Pack, policy: Policy) -> list[str]:
-    """Return the source of a guard, the formula of a rule, or a limit in words."""
+    """Return a guard's source, a rule's formula, or a limit in words."""
     if policy.id in pack.guards:
         guard = pack.guards[policy.id]
         return function_lines(pack, guard.file, guard.line)
@@ -146,7 +142,7 @@ def check_lines(pack: Pack, policy: Policy) -> list[str]:
 
 
 def signed_lines(pack: Pack, policy: Policy) -> list[str]:
-    """Return everything that a signature covers: the check and the functions that it calls."""
+    """Return everything that a signature covers: the check and the functions it calls."""
     guard = pack.guards.get(policy.id)
     called = [["", *function_lines(pack, file, line)] for file, line in guard.functions] if guard is not None else []
     rules = [rule for rule in pack.book.rules if rule.policy == policy.id]
@@ -169,13 +165,13 @@ def _action_lines(pack: Pack, policy: Policy) -> list[str]:
 
 
 def shown_lines(pack: Pack, tool: str) -> list[str]:
-    """Return the sentences that ask for consent to a call to the tool, and the facts on the tool's cards."""
+    """Return the sentences that ask for consent to a call, and the facts on the tool's cards."""
     sentences = [f'"{phrase}"' for phrase in pack.schema.tools[tool].put_as]
     return [*sentences, *(f"{fact.name} = {fact.code}" for fact in pack.schema.card_facts[tool])]
 
 
 def function_lines(pack: Pack, file: str, line: int) -> list[str]:
-    """Return the source of the function at a given line in a file of the pack."""
+    """Return the source of the function at a line in a file of the pack."""
     lines = own_text(pack.root, file).split("\n")[line - 1 :]
     end = next((number for number, each in enumerate(lines[1:], 1) if each and not each[0].isspace()), len(lines))
     return "\n".join(lines[:end]).rstrip().split("\n")
@@ -187,12 +183,12 @@ def _learned(pack: Pack) -> Mapping[str, Any]:
 
 
 class Covered(Struct, frozen=True):
-    """A sentence from the document, with the policies that cite it."""
+    """A sentence from the document, and the policies that cite it."""
 
     sentence: Sentence
     policies: tuple[Policy, ...]
     checked: tuple[str, ...]
-    """Those of the citing policies that a guard or rule enforces."""
+    """The citing policies that a guard or rule enforces."""
     document: str = ""
 
     @property
@@ -208,7 +204,7 @@ class Covered(Struct, frozen=True):
 
 
 def covered_sentences(pack: Pack) -> list[Covered]:
-    """Return every sentence of the document, in order. Empty if the document is not available."""
+    """Return every sentence of the document in order. Return none if there is no document."""
     document = pack.document
     if document is None:
         return []
@@ -227,7 +223,7 @@ def covered_sentences(pack: Pack) -> list[Covered]:
 
 
 class Untaken(Struct, frozen=True):
-    """A branch of a guard that no case takes."""
+    """A branch of a guard that no case reaches."""
 
     policy: str
     file: str
@@ -243,37 +239,35 @@ class CheckReport(Struct, frozen=True):
     faults: tuple[BylawError, ...]
     """Cases that cannot be run as written."""
     untested: tuple[str, ...]
-    """Guards that lack a case that permits, or lack a case that denies."""
+    """Guards without a case that permits, or without a case that denies."""
     branches: int
     untaken: tuple[Untaken, ...]
     rules: int
     conflicts: tuple[LintFinding, ...]
-    """Rules that contradict, duplicate or block one another."""
+    """Rules that contradict, duplicate or block each other."""
     sentences: tuple[Covered, ...]
-    """Every sentence of the document. Empty if the document is not available."""
+    """Every sentence of the document. Empty if there is no document."""
     unenforced: tuple[tuple[str, str, str], ...]
-    """Policies without a check, each with its id, the reason, and the name of whoever accepted this."""
+    """Policies without a check: the id, the reason, and the person who accepted this."""
     stale: tuple[str, ...]
-    """Policies that cite a sentence missing from the document."""
+    """Policies with a cited sentence that is missing from the document."""
     unaccepted: tuple[tuple[str, Standing], ...] = ()
     ambiguous: tuple[Ambiguous, ...] = ()
-    """Quotes that match several sentences. All the matching sentences count as cited, and this is not an error."""
+    """Quotes that match several sentences. All of these sentences are cited. This is not an error."""
     lost: tuple[BylawError, ...] = ()
-    """Quotes that the given document does not contain, each with its line."""
+    """Quotes that are not in the document, each with its line."""
     unsaid: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes without declared changes, each with the entities that it is assumed to change in addition to those named
-    in its arguments.
-    """
+    """Writes without declared changes, and other entities that they are assumed to change."""
     unread: tuple[str, ...] = ()
-    """Consent predicates that no answer in words can satisfy, because no tool has `put_as` and no model may decide."""
+    """Consent predicates that no answer in words can satisfy: no tool has `put_as`, and no model may decide."""
     unmatched: tuple[tuple[str, str, str], ...] = ()
-    """`put_as` sentences that can never match, each with its tool and the reason."""
+    """`put_as` sentences that can never match, with the tool and the reason."""
     shown: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes with cards and sentences that show additional facts, each with those sentences and facts."""
+    """Writes with cards and sentences that show additional facts, each with these sentences and facts."""
     disarmed: tuple[tuple[str, float], ...] = ()
-    """Rules whose weight is too low to deny a call by itself, each with its weight."""
+    """Rules with a weight that is too low to deny a call alone, and their weights."""
     preparing: tuple[str, ...] = ()
-    """Writes that a model may allow even though the user did not ask for them (`prepares`)."""
+    """Writes that a model may allow without a request by the user (`prepares`)."""
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
@@ -281,12 +275,12 @@ class CheckReport(Struct, frozen=True):
 
     @property
     def undecided(self) -> tuple[CaseResult, ...]:
-        """Cases for rules that pass as kept only because code cannot tell whether the user agreed."""
+        """Cases for rules that pass only because code cannot tell whether the user agreed."""
         return tuple(case for case in self.cases if case.is_undecided)
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing needs fixing."""
+        """Whether there is nothing to fix."""
         return not (self.faults or self.failed or self.untested or self.conflicts or self.stale)
 
     def record(self) -> dict[str, Any]:
@@ -350,9 +344,9 @@ def _unmatched(pack: Pack, wanted: Sequence[Predicate]) -> Iterator[tuple[str, s
 
 
 def _branches(pack: Pack, taken: Mapping[str, Set[int]]) -> tuple[int, tuple[Untaken, ...]]:
-    """Return the number of branches, and the branches that no case takes.
+    """Return the number of branches, and the branches that no case reaches.
 
-    A branch in a shared function counts once. It may be taken by a case for any guard that calls the function.
+    A branch in a shared function counts once. A case for any guard that calls the function may reach it.
     """
     covered: dict[Untaken, bool] = {}
     names: dict[tuple[object, ...], Untaken] = {}
@@ -365,7 +359,7 @@ def _branches(pack: Pack, taken: Mapping[str, Set[int]]) -> tuple[int, tuple[Unt
 
 
 def check(pack: Pack) -> CheckReport:
-    """Run every case in a pack, and find what is untested, uncovered or unsatisfiable."""
+    """Run every case in a pack, and find untested, uncovered and unsatisfiable parts."""
     taken: dict[str, set[int]] = {}
     results = list(run_cases(pack, taken))
     cases = tuple(result for result in results if isinstance(result, CaseResult))

@@ -1,3 +1,3 @@
-"""The HTTP service, in which every decision is durable before it is sent. Start at `app`; `request` defines the
-requests and responses.
+"""The HTTP service. Every decision is durable before it is sent. Start at `app`. `request` defines requests and
+responses.
 """

@@ -1,7 +1,7 @@
 """The routes of the service: decisions, events, approvals, AuthZEN, health, metrics and OpenAPI.
 
-If there are no keys, only programs on the same machine may use the service. But a web page in a local browser could
-also send requests. The browser names the page (`Origin`) and the host name (`Host`), and both are checked.
+Without keys, only programs on the same machine may use the service. A web page in a local browser could send requests
+too, so `Origin` and `Host` are checked.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -60,7 +60,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 def is_from_here(headers: Headers) -> bool:
-    """Whether the request addresses this machine by its own name and does not come from another machine's web page."""
+    """Whether the request is addressed to this machine and does not come from another machine's web page."""
     for name, value in headers:
         if name == b"host" and not _HERE.fullmatch(value):
             return False
@@ -70,7 +70,7 @@ def is_from_here(headers: Headers) -> bool:
 
 
 def is_json(headers: Headers) -> bool:
-    """Whether the body is declared as JSON. Web pages can send other types without a preflight request."""
+    """Whether the body is declared as JSON. Web pages could send other types without a preflight request."""
     return any(name == b"content-type" and _JSON.fullmatch(value) is not None for name, value in headers)
 
 
@@ -78,17 +78,17 @@ LARGEST = 1 << 20
 """The maximum size of a request in bytes."""
 
 TELL = 0.25
-"""The number of seconds until one worker's counts are visible to the others."""
+"""The number of seconds until other workers see a worker's counts."""
 
 T = TypeVar("T")
 Answer = Callable[[str, Any], Awaitable[Any]]
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 GONE = 499
-"""The status recorded if the client closed the connection. It is never sent."""
+"""The recorded status if the client closed the connection. It is never sent."""
 APPROVALS = "/v1/approvals"
-"""Reviewers answer approvals on this route. Any key of the tenant may list approvals."""
+"""Only reviewers may answer approvals here. Any key of the tenant may list them."""
 STOPS = "/v1/stops"
-"""Reviewers add and lift stops on this route. Any key of the tenant may list stops."""
+"""Only reviewers may add and lift stops here. Any key of the tenant may list them."""
 INSTRUCTIONS = "/v1/instructions"
 """Returns text for an agent's system prompt."""
 ELSEWHERE = (
@@ -103,7 +103,7 @@ _STATUSES = {"waiting", "approved", "rejected", "expired", "used"}
 
 
 class Service:
-    """The service as an ASGI application over one desk."""
+    """The service as an ASGI application for one desk."""
 
     def __init__(
         self,
@@ -123,18 +123,16 @@ class Service:
         self.desk = desk
         self.webhook = webhook
         self._pages = pages
-        """The web pages, if any. `is_page` recognises their addresses."""
+        """The web pages, if any. `is_page` recognises their paths."""
         self._is_page = is_page
         self._url = url
-        """The public URL. The client's own `Host` is never sent back, because it could direct other clients to another
-        site.
-        """
+        """The public URL. The client's `Host` is not used, because it could direct other clients to another site."""
         self.tracing = tracing
         self._board = board
         self._anchors = anchors or Failing()
         self._worker = worker
         self._is_to_tell = False
-        """Whether there are counts that the other workers do not have yet."""
+        """Whether the other workers lack some of the counts."""
         if board is not None and (before := board.read(worker)) is not None:
             desk.metrics.add(before)
         self._keys = keys
@@ -162,12 +160,12 @@ class Service:
             Route(authzen.CONFIGURATION, self._configuration, methods=["GET"]),
         ]
         self._rest = Starlette(routes=routes, exception_handlers={404: _not_here, 405: _not_here})
-        # A redirect from `/health/` would use the host name that the client sent.
+        # A redirect from `/health/` would contain the client's host name.
         self._rest.router.redirect_slashes = False
         self.routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request. Requests for which an agent is waiting take the shortest path."""
+        """Handle a request. Requests from waiting agents take the shortest path."""
         if not self._keys and scope["type"] == "http" and not is_from_here(scope["headers"]):
             await respond(send, 403, _encode(Failure(Complaint("BY703", ELSEWHERE))))
         elif scope["type"] == "http" and scope["method"] == "POST" and (post := self._posts.get(scope["path"])):
@@ -180,8 +178,8 @@ class Service:
     async def answered(
         self, path: str, header: str, body: bytes | None, answer: Answer, role: Role | None = None
     ) -> tuple[int, bytes]:
-        """Return the status and body of a response, for keys that have the role. If the request body is missing, it was
-        too large.
+        """Return the status and body of a response. The key must have the role. If the request body is None, it was too
+        large.
         """
         key = key_of(header, self._keys)
         if self._keys and key is None:
@@ -253,7 +251,7 @@ class Service:
         answers: list[authzen.Evaluated] = []
         is_told = False
         for evaluation in _few(asked.each()):
-            # Events that are given once for all evaluations are recorded once.
+            # Record the events once, even if several evaluations share them.
             is_shared = evaluation.context is asked.context
             try:
                 request = authzen.request_of(
@@ -314,14 +312,12 @@ class Service:
         return Response(told + await self._waiting_told(tenant), media_type=PROMETHEUS)
 
     async def _waiting_told(self, tenant: str | None) -> str:
-        """Return the gauges for calls that wait for a reviewer: how many there are, and the age of the oldest in
-        seconds.
-        """
+        """Return the gauges for waiting calls: their number, and the age of the oldest in seconds."""
         try:
             async with asyncio.timeout(PATIENCE):
                 count, since = await asyncio.to_thread(self.desk.log.waiting, tenant, time.time())
         except (BylawError, TimeoutError):
-            # A different gauge reports that the log cannot be reached.
+            # Another gauge reports that the log is unavailable.
             return ""
         return waiting_text(tenant, count, max(0.0, time.time() - since) if count else 0.0)
 
@@ -332,7 +328,7 @@ class Service:
         return everybody.text(tenant, waits, self._anchors.seconds)
 
     def answered_at_once(self, method: str, path: str, headers: Headers, still: float) -> tuple[int, str, bytes]:
-        """Return a response that needs no files. Any thread can therefore return it while the event loop is blocked."""
+        """Return a response that needs no files. Any thread can do this, even while the event loop is blocked."""
         name = self.desk.log.name
         why = f"`{name}` may be locked, or its disk may be hanging"
         if self.desk.scheduler.is_working:
@@ -401,7 +397,7 @@ class _Post:
     def _read(self, body: bytes) -> Any:
         given = self._decode(body)
         if twice := repeated_key(body):
-            # The tool might use either value.
+            # The tool might use either of the values.
             raise BadRequest(f"`{twice}` appears twice in one object")
         return given
 
@@ -423,7 +419,7 @@ async def respond(send: Send, status: int, told: bytes, number: bytes = b"") -> 
 
 
 async def _body(receive: Receive, largest: int) -> bytes | None:
-    """Read the body. If it is too large, return None without reading the rest."""
+    """Read the body. If it is too large, stop and return None."""
     parts: list[bytes] = []
     size = 0
     while True:

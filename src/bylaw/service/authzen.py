@@ -15,7 +15,7 @@ from bylaw.service.request import BadRequest, DecideAnswer, DecideRequest, Event
 
 CONFIGURATION = "/.well-known/authzen-configuration"
 AGENT = "agent"
-"""The type of a subject that acts for someone else. Any other subject is the principal of the conversation."""
+"""The type of a subject that acts for someone else. Any other subject is the conversation's principal."""
 EVALUATION = "/access/v1/evaluation"
 EVALUATIONS = "/access/v1/evaluations"
 
@@ -36,7 +36,7 @@ class Action(Struct, frozen=True):
 
 
 class Resource(Struct, frozen=True):
-    """The resource. Its properties are further arguments of the call."""
+    """The resource. Its properties are additional arguments."""
 
     type: str
     id: str
@@ -50,7 +50,7 @@ class Circumstances(Struct, frozen=True):
     events: list[Event] = field(default_factory=list[Event])
     call_id: str = ""
     agent: str = ""
-    """The agent that acts, if the subject is another person."""
+    """The acting agent, if it is acting for another person (the subject)."""
 
 
 class Evaluation(Struct, frozen=True):
@@ -63,7 +63,7 @@ class Evaluation(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """One of several evaluations. Members that are missing are taken from the request."""
+    """One of several evaluations. Missing members come from the request."""
 
     subject: Subject | UnsetType = UNSET
     action: Action | UnsetType = UNSET
@@ -72,7 +72,7 @@ class Asked(Struct, frozen=True):
 
 
 class Options(Struct, frozen=True):
-    """Whether to make all evaluations, or to stop at the first denial or the first permission."""
+    """Whether to make all evaluations, or to stop at the first denial or permission."""
 
     evaluations_semantic: Literal["execute_all", "deny_on_first_deny", "permit_on_first_permit"] = "execute_all"
 
@@ -81,13 +81,13 @@ class Options(Struct, frozen=True):
 
 
 class Evaluations(Asked, frozen=True):
-    """Several evaluations in order, with common defaults. If there is no list, the request is a single evaluation."""
+    """Several evaluations in order, with common defaults. Without a list, the request is a single evaluation."""
 
     evaluations: list[Asked] = field(default_factory=list[Asked])
     options: Options = Options()
 
     def each(self) -> list[Evaluation]:
-        """Return all evaluations with the defaults applied. Raises an error if one is incomplete."""
+        """Return all evaluations with defaults applied. Raise an error if one is incomplete."""
         return [self._whole(each, f" of evaluation {number}") for number, each in enumerate(self.evaluations)]
 
     def alone(self) -> Evaluation:
@@ -104,14 +104,14 @@ class Evaluations(Asked, frozen=True):
 
 
 class Evaluated(Struct, frozen=True):
-    """The response: whether the call may run, and why."""
+    """The response: whether the call is allowed, and why."""
 
     decision: bool
     context: dict[str, Any]
 
 
 class EvaluatedAll(Struct, frozen=True):
-    """The responses in order, up to the last evaluation that was made. A single evaluation has one response."""
+    """The responses in order, up to the last evaluation."""
 
     evaluations: list[Evaluated] | UnsetType = UNSET
     decision: bool | UnsetType = UNSET
@@ -149,7 +149,7 @@ def evaluated(answer: DecideAnswer) -> Evaluated:
 
 
 def refused(status: int, told: Failure) -> Evaluated:
-    """Return a denial, with the reason, for an evaluation that could not be decided."""
+    """Return a denial for an evaluation that could not be decided, with the reason."""
     error = {"status": status, "code": told.error.code, "message": told.error.message}
     return Evaluated(False, {"reason_user": {"en": told.error.message}, "error": error})
 

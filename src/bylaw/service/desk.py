@@ -1,4 +1,4 @@
-"""Decides the calls of all tenants. Each tenant has its own shield, and all shields share one pack and one log."""
+"""Decides the calls of all tenants. Each tenant has its own shield. All shields share a pack and a log."""
 
 import asyncio
 import time
@@ -46,16 +46,15 @@ from bylaw.text.cost import TooCostly, current
 from bylaw.trace.event import Card
 
 SESSIONS = 10_000
-"""The number of sessions that are held in memory. Others are read from the log on demand."""
+"""The maximum number of sessions in memory. Others are read from the log on demand."""
 WRONG = (BylawError, msgspec.MsgspecError, UnicodeError, RecursionError)
-"""Errors that reject a request or make a response impossible."""
+"""Errors that reject a request or prevent a response."""
 LONG = 300
-"""Conversations with more log entries than this are read outside the event loop."""
+"""Conversations with more log entries are read outside the event loop."""
 TOGETHER_ASKING = 200
-"""The number of requests of one tenant that may run at once, if requests may wait for a model or for the host's tools.
-"""
+"""The number of concurrent requests per tenant, if requests may wait for a model or the host's tools."""
 PATIENCE = 2.0
-"""The log is considered unresponsive after this many seconds."""
+"""After this many seconds without a response, the log is considered unresponsive."""
 NO_NAME = "the request names no conversation, so earlier events are unknown"
 
 
@@ -83,14 +82,14 @@ class Desk:
         self._sessions: OrderedDict[tuple[str, str], LiveSession] = OrderedDict()
         self._most = sessions
         self._probe: asyncio.Task[list[Entry]] | None = None
-        """The running test of whether the log can be read, if there is one."""
+        """The current test of the log, if one is running."""
 
     @property
     def open_sessions(self) -> int:
         return len(self._sessions)
 
     async def decide(self, tenant: str, request: DecideRequest) -> DecideAnswer:
-        """Decide each call. When this method returns, the decisions are on disk."""
+        """Decide each call. On return, the decisions are on disk."""
         calls = request.asked()
         await self.log.journal.let_others_go_on()
         if request.messages is not None:
@@ -116,7 +115,7 @@ class Desk:
     async def _taken(
         self, tenant: str, request: DecideRequest | EventsRequest, calls: Sequence[TurnCall]
     ) -> tuple[LiveSession, list[Decision]]:
-        """Record the events of a request and decide its calls. Another principal gets a separate conversation."""
+        """Record a request's events and decide its calls. Another principal gets a separate conversation."""
         name, context = request.conversation, request.context
         for each in (name, linked(name, context)) if name and context else (name,):
             session = self._session(tenant, each, context, request.agent)
@@ -128,7 +127,7 @@ class Desk:
                 )
                 return session, await taken
             except AnotherPrincipal:
-                # The conversation stays with its own principal.
+                # The conversation keeps its own principal.
                 self._sessions.pop((tenant, each), None)
                 if each != name:
                     raise
@@ -142,7 +141,7 @@ class Desk:
         await self.log.journal.let_others_go_on()
         name, context = request.conversation or request.home, request.context
         if context and request.home == linked(name, context):
-            # The person who answers has a separate conversation. The host does not need to know its name.
+            # The person who answers has a separate conversation. Hosts do not need its name.
             name = request.home
         session = self._session(tenant, name, context, request.agent)
         try:
@@ -158,7 +157,7 @@ class Desk:
         except BaseException:
             self._discard(session)
             raise
-        # If the host keeps the history, other conversations use the card too, and they read the answer from the log.
+        # If the host keeps the history, other conversations use the card too. They read the answer from the log.
         self._sessions.pop((tenant, session.id), None)
         return ConfirmAnswer(session.id, request.card, request.answer)
 
@@ -175,7 +174,7 @@ class Desk:
         return StopList([each for each in found if every or each.stands(time.time())])
 
     async def stop(self, tenant: str, given: StopRequest) -> Stopped:
-        """Add or lift a stop. When this method returns, the change is in effect."""
+        """Add or lift a stop. On return, the change is in effect."""
         given.check(self.pack)
 
         def done() -> Stopped:
@@ -189,14 +188,14 @@ class Desk:
         return await asyncio.to_thread(done)
 
     async def log_fault(self) -> str:
-        """Return the reason why the log cannot currently be read or written, or an empty string if it can."""
+        """Return why the log cannot be read or written now, or an empty string."""
         if (seconds := self.log.journal.waits_for) > PATIENCE:
             return f"`{self.log.name}` has not finished writing after {seconds:.0f} seconds"
         if fault := self.log.journal.fault:
             return fault
         try:
             if self._probe is None or self._probe.done():
-                # If a test hangs, do not start another test.
+                # If a test hangs, do not start another.
                 self._probe = asyncio.create_task(asyncio.to_thread(self.log.conversation, "", ""))
             await asyncio.wait_for(asyncio.shield(self._probe), PATIENCE)
         except TimeoutError:
@@ -243,15 +242,13 @@ class Desk:
 
 
 def _home(conversation: str, card: Card | str | None) -> str:
-    """Return the conversation that a decision, or its card, belongs to. A card may come from an earlier
-    conversation.
-    """
+    """Return the conversation of a decision or of its card, which may come from an earlier conversation."""
     name = card.id if isinstance(card, Card) else card
     return name.rpartition("/")[0] if name else conversation
 
 
 def failure(error: Exception) -> tuple[int, Failure]:
-    """Return the response to an error. None of the request's calls was decided."""
+    """Return the response to an error. No call in the request was decided."""
     if not isinstance(error, BylawError):
         return 400, Failure(Complaint("BY703", f"the request cannot be read: {error}"))
     status = 400

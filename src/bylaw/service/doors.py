@@ -1,8 +1,8 @@
 """Limits the time, size and connections of unauthenticated clients.
 
-uvicorn's httptools protocol accepts a request head of any size and waits for its end forever. This protocol rejects a
-head that is too large (431), a head that is too slow (408) and a body that is too slow. It also limits the connections
-per client (429).
+uvicorn's httptools protocol has no limit for the size of a request's head or the time to send it. This protocol rejects
+a head that is too large (431) or too slow (408), and a body that is too slow. It also limits the connections per client
+(429).
 """
 # pyright: basic, reportMissingImports=false
 
@@ -15,37 +15,35 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
 class Limits(Struct, frozen=True):
-    """Limits that apply to one client."""
+    """Limits per client."""
 
     head: int = 1 << 16
     """The maximum size of a request's head in bytes."""
     headers: int = 100
     """The maximum number of headers."""
     head_seconds: float = 10.0
-    """The time limit for the head, in seconds. It starts when the connection opens or, for later requests, when the
-    first byte arrives.
+    """The time limit for the head, in seconds. It starts with the connection or, for later requests, with the first
+    byte.
     """
     body_seconds: float = 30.0
     """The time limit for the body in seconds."""
     connections: int = 512
-    """The number of connections that an address may have at the same time, per worker. All clients behind one proxy
-    share an address.
-    """
+    """The number of connections per address and worker. All clients behind a proxy share its address."""
 
 
 Part = Literal["head", "body"]
-"""The part of a request that is currently arriving."""
+"""The current part of a request."""
 
 
 class _TooMuch(Exception):
-    """The head exceeds its limit."""
+    """The head is too large."""
 
 
 _WORDS = {408: "Request Timeout", 429: "Too Many Requests", 431: "Request Header Fields Too Large"}
 
 
 def protocol(limits: Limits) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol with these limits, for `uvicorn.Config(http=...)`."""
+    """Return uvicorn's protocol with these limits, as `uvicorn.Config(http=...)` expects it."""
     taken: Counter[str] = Counter()
 
     class Door(HttpToolsProtocol):
@@ -90,7 +88,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
         def on_headers_complete(self) -> None:
             size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
             if size > limits.head or len(self.headers) > limits.headers:
-                # If the parser continued, the request would still be handled.
+                # If the parser continued, the request would be handled anyway.
                 self._refuse_head()
                 raise _TooMuch
             self._stop()
@@ -119,7 +117,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
                 self._timer = None
 
         def _refuse(self, status: int, why: str) -> None:
-            """Close the connection. If no response has started, send the reason first."""
+            """Close the connection. Send the reason first, unless a response has started."""
             self._stop()
             cycle = self.cycle
             if not self.transport.is_closing() and (

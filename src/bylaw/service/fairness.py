@@ -1,5 +1,5 @@
-"""Schedules tenants fairly in one event loop. Large or slow work runs in a separate thread and gives way to small
-requests.
+"""Schedules tenants fairly in one event loop. Large or slow work runs in a separate thread, and small requests take
+precedence.
 """
 
 import asyncio
@@ -13,65 +13,61 @@ from typing import TypeVar
 from bylaw.text.cost import Cost, current
 
 LARGE = 16 * 1024
-"""If a request has at least this many bytes, its tenant's work moves to the separate thread."""
+"""After a request with at least this many bytes, the tenant's work moves to the separate thread."""
 SLOW = 0.01
 """Work is considered slow after this many CPU seconds."""
 SPARE = 0.05
-"""How many CPU seconds of slow work a tenant may do before its work moves to the separate thread. Any work can be slow
-once, for example if garbage is collected while it runs.
+"""The slow work that a tenant may do in the loop, in CPU seconds. Any work may be slow once, for example during a
+garbage collection.
 """
 SHARE = 20
-"""Slow work is considered made up for after this many times its duration. It therefore takes at most a twentieth of the
+"""Slow work is forgiven after this multiple of its duration. It therefore takes at most a twentieth of the
 loop's time.
 """
 ACTIVE = 1.0
-"""A tenant is considered active for this many seconds after its last request."""
+"""For this many seconds after its last request, a tenant is considered active."""
 TOGETHER = 2
-"""The number of requests of one tenant that run at once while other tenants are active."""
+"""The number of concurrent requests per tenant while other tenants are active."""
 REST = 3
-"""How long a tenant pauses after its work in the thread while other tenants are active, as a multiple of that work's
+"""The pause after a tenant's work in the thread while other tenants are active, as a multiple of the work's
 duration.
 """
 LINGER = 0.003
-"""The loop is considered busy for this many seconds after small work, because the response may not have been written
-yet.
-"""
+"""After small work, the loop is considered busy for this many seconds, because the response may not be written yet."""
 PATIENCE = 4
-"""The maximum time that work in a thread waits for a busy loop, as a multiple of the time that the work itself has
-taken.
-"""
+"""The maximum time that work in a thread waits for a busy loop, as a multiple of the work's own time."""
 
 Found = TypeVar("Found")
 
 
 class Scheduler:
-    """Decides where and in which order each tenant's work runs."""
+    """Decides where each tenant's work runs, and in which order."""
 
     def __init__(self, together: int = TOGETHER) -> None:
-        """Allow up to `together` concurrent requests per tenant, for requests that wait for a model or for the host's
-        tools.
+        """Allow `together` concurrent requests per tenant, because requests may wait for a model or the
+        host's tools.
         """
         self._together = together
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="bylaw-beside")
         self._is_free = asyncio.Lock()
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """Tenants take turns in the thread. Only one request of each tenant waits for it at a time."""
+        """Tenants take turns in the thread. Only one request per tenant waits for it."""
         self.is_working = False
-        """Whether the loop is currently doing a tenant's work."""
+        """Whether the loop is doing a tenant's work."""
         self._large: Counter[str] = Counter()
         self._paid_at: dict[str, float] = {}
-        """The time at which each tenant will have made up for its slow work."""
+        """When each tenant's slow work will be forgiven."""
         self._rests_until: dict[str, float] = {}
         self._asked: OrderedDict[str, float] = OrderedDict()
-        """The time of each tenant's last request, with the most recent last."""
+        """The time of each tenant's last request, most recent last."""
         self._answering: Counter[str] = Counter()
         self._waiting: defaultdict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
-        """Requests that are waiting for other requests of the same tenant."""
+        """Requests that wait for others of the same tenant."""
         self._busy_until = 0.0
-        """The time until which the loop is considered busy."""
+        """Until when the loop is considered busy."""
 
     async def request(self, tenant: str, size: int, answer: Callable[[], Awaitable[Found]]) -> Found:
-        """Answer a request of `size` bytes when its tenant's turn comes."""
+        """Answer a request of `size` bytes in its tenant's turn."""
         self._asked[tenant] = time.monotonic()
         self._asked.move_to_end(tenant)
         if self._may_enter(tenant):
@@ -95,7 +91,7 @@ class Scheduler:
         is_large = is_large or (cost is not None and cost.is_large)
         if is_large or self._moves(tenant):
             async with self._turns[tenant]:
-                # The large or slow work for which this work was waiting may have ended.
+                # The earlier large or slow work may have ended by now.
                 if is_large or self._moves(tenant):
                     return await self._run_beside(tenant, work)
         return self._run_here(tenant, work)
@@ -159,22 +155,22 @@ class Scheduler:
 
     @property
     def busy_for(self) -> float:
-        """The number of seconds that the thread should wait."""
+        """How long the thread should wait, in seconds."""
         return self._busy_until - time.monotonic()
 
 
 class _Piece:
-    """Work that runs in the thread. It pauses while the loop is busy."""
+    """Work in the thread. It pauses while the loop is busy."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self.worked = 0.0
         self.took = 0.0
-        """The number of seconds that the work itself has taken, without the time spent waiting for other work."""
+        """How long the work itself has taken, in seconds, without waiting for other work."""
         self._waited = 0.0
 
     def do(self, work: Callable[[], Found]) -> Found:
-        """Run the work. Each time the work counts a step, pause if necessary."""
+        """Run the work. Pause at its steps if necessary."""
         started, begin, cost = time.monotonic(), time.thread_time(), current()
 
         def pause() -> None:

@@ -1,11 +1,10 @@
-"""Service counters in Prometheus's text format, and OpenTelemetry spans if the OpenTelemetry API is installed.
+"""Service counters in Prometheus's text format, and optional OpenTelemetry spans.
 
-Workers share their counts in memory, so that each worker can report totals. A worker that restarts continues from its
-last counts.
+Workers share their counts in memory, so that each can report totals. A restarted worker continues with its last counts.
 
-Each request has one span, with an event for each decision (this requires the extra `otel`). The host chooses the
-provider and the exporter: `opentelemetry-instrument bylaw serve ...`. Spans contain tenant, conversation, tool, answer
-and policies, but no message text.
+Each request has one span with an event per decision. This requires the `otel` extra. The host chooses the provider and
+the exporter: `opentelemetry-instrument bylaw serve ...`. Spans contain tenant, conversation, tool, answer and policies,
+but no message text.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -31,10 +30,10 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
 class Metrics(Struct):
-    """The counts of the service or of one worker, since it started. Only one thread writes them."""
+    """The counts of the service or of one worker since its start. Only one thread writes them."""
 
     decisions: dict[tuple[str, str, str], int] = field(default_factory=Counter[tuple[str, str, str]])
-    """Decisions by tenant, by answer, and by whether the call is allowed to run."""
+    """Decisions by tenant, answer, and whether the call is allowed."""
     requests: dict[tuple[str, int], int] = field(default_factory=Counter[tuple[str, int]])
     """Requests by route and status."""
     events: dict[str, int] = field(default_factory=Counter[str])
@@ -42,7 +41,7 @@ class Metrics(Struct):
     buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     seconds: float = 0.0
     commits: int = 0
-    """Commits made by earlier workers and by other workers."""
+    """Commits by earlier and other workers."""
     sessions: int = 0
 
     def add(self, other: "Metrics") -> None:
@@ -54,15 +53,15 @@ class Metrics(Struct):
         self.sessions += other.sessions
 
     def took(self, seconds: float) -> None:
-        """Record how long a request for decisions took, including the time spent on the log."""
+        """Record the duration of a decision request, including the log's time."""
         self.buckets[bisect_left(BUCKETS, seconds)] += 1
         self.seconds += seconds
 
     def text(self, tenant: str | None, waits: float = 0.0, anchors_failing: float = 0.0) -> str:
-        """Return the Prometheus page: the decisions and events of one tenant, or the totals if there is no key.
+        """Return the Prometheus page: one tenant's decisions and events, or totals if there is no tenant.
 
-        `waits` is how long the log has been unresponsive, and `anchors_failing` is how long anchor writes have been
-        failing, both in seconds.
+        `waits` is how long the log has been unresponsive. `anchors_failing` is how long anchors could not be written.
+        Both are in seconds.
         """
         own = f'tenant="{_quoted(tenant)}",' if tenant is not None else ""
         decisions: Counter[tuple[str, str]] = Counter()
@@ -92,9 +91,7 @@ class Metrics(Struct):
 
 
 def waiting_text(tenant: str | None, count: int, oldest: float) -> str:
-    """Return the gauges for calls that wait for a reviewer: how many there are, and the age of the oldest
-    in seconds.
-    """
+    """Return the gauges for waiting calls: their number, and the age of the oldest in seconds."""
     own = f'{{tenant="{_quoted(tenant)}"}}' if tenant is not None else ""
     lines = ["# TYPE bylaw_approvals_waiting gauge", f"bylaw_approvals_waiting{own} {count}"]
     lines += ["# TYPE bylaw_approvals_oldest_seconds gauge", f"bylaw_approvals_oldest_seconds{own} {oldest:.0f}", ""]
@@ -106,17 +103,17 @@ def _quoted(label: str) -> str:
 
 
 class Tracing:
-    """Creates spans with a given provider or with the host's provider."""
+    """Creates spans with the given provider or the host's provider."""
 
     def __init__(self, provider: Any = None) -> None:
         self._tracer = trace.get_tracer("bylaw.service", __version__, provider)
         self.is_on = provider is not None or not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
-        """Whether there is a provider. A host must set its provider before it starts the service."""
+        """Whether there is a provider. A host must set it before the service starts."""
 
     @contextmanager
     def request(self, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Generator[Callable[[int], None]]:
-        """Open the span of a request. If the headers name one of the caller's spans, the new span is its child. Call
-        the result with the status.
+        """Open the span of a request. If the headers name a span of the caller, it is the parent. Call the result with
+        the status.
         """
         carried = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
         about = {"http.request.method": "POST", "http.route": path}
@@ -155,11 +152,11 @@ _TIME = Layout("d")
 _decode = msgspec.msgpack.Decoder(Metrics).decode
 _encode = msgspec.msgpack.Encoder().encode
 TRIES = 100
-"""The number of attempts to read the counts while they are being written."""
+"""The maximum number of attempts to read counts while they are being written."""
 
 
 class Board:
-    """The counts that all workers share. Create this object before the workers."""
+    """The counts shared by all workers. Create this before the workers."""
 
     def __init__(self, workers: int) -> None:
         self._memory = mmap.mmap(-1, workers * SIZE)
@@ -174,7 +171,7 @@ class Board:
         self._memory[start : start + _HEAD.size] = _HEAD.pack(len(body), zlib.crc32(body))
 
     def read(self, worker: int) -> Metrics | None:
-        """Return a worker's counts, or None if it has not written any yet."""
+        """Return a worker's counts, or None if it has not written any."""
         start = worker * SIZE
         for _ in range(TRIES):
             size, check = _HEAD.unpack(self._memory[start : start + _HEAD.size])
@@ -190,9 +187,7 @@ class Board:
 
 
 class Failing:
-    """The time since when an operation has been failing, shared by all workers. Create this object before the
-    workers.
-    """
+    """The start of an operation's current failure, shared by all workers. Create this before the workers."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _TIME.size)
@@ -203,7 +198,7 @@ class Failing:
 
     @property
     def seconds(self) -> float:
-        """How long the operation has been failing, in seconds. 0 if it works."""
+        """How long the operation has been failing, in seconds, or 0."""
         return max(time.time() - self._since, 0.001) if self._since else 0.0
 
     @property

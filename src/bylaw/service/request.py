@@ -34,7 +34,7 @@ Name = msgspec.Meta(min_length=1, max_length=NAME)
 
 
 class BadRequest(BylawError):
-    """The request is invalid."""
+    """The request is not valid."""
 
     code = "BY703"
 
@@ -45,18 +45,18 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
     user: str | UnsetType = UNSET
     agent: str | UnsetType = UNSET
     result: Any = UNSET
-    """The result of a tool, or the text that the agent received instead of a result."""
+    """A tool's result, or the text that the agent received instead."""
     messages: list[dict[str, Any]] | UnsetType = UNSET
     """Complete messages, in any supported log format."""
     call: str = ""
-    """The id of the call to which the result belongs. Optional if only one call is waiting."""
+    """The id of the result's call. Optional if only one call is waiting."""
     tool: str = ""
-    """The tool to which the result belongs, if no call id is given."""
+    """The result's tool, if there is no call id."""
     error: bool | None = None
     time: float | None = None
 
     def mutation(self, now: float) -> Mutation:
-        """Return the event as a change to the conversation."""
+        """Return the event as a change in the conversation."""
         at = now if self.time is None else seconds(self.time)
         said = [each for each in (self.user, self.agent, self.result, self.messages) if each is not UNSET]
         if len(said) != 1:
@@ -80,10 +80,10 @@ class AskedCall(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """One call (`tool` and `arguments`), or a turn of several calls (`calls`), that follows `events`."""
+    """One call (`tool` and `arguments`), or one turn with several calls (`calls`), after `events`."""
 
     conversation: str = ""
-    """The name of the conversation. If it is empty, no history is known, and no call that a policy binds is allowed."""
+    """The name of the conversation. If it is empty, there is no history, and calls under a policy are not allowed."""
     tool: str = ""
     arguments: dict[str, Any] | str = field(default_factory=dict[str, Any])
     id: str = ""
@@ -91,16 +91,14 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     events: list[Event] = field(default_factory=list[Event])
     messages: list[dict[str, Any]] | None = None
     """The whole history, if the caller keeps it and names no conversation. If the last message makes the same call
-    twice, `id` selects one of them; the default is the second one.
+    twice, `id` selects one. The default is the second.
     """
     context: dict[str, Any] | None = None
     agent: str = ""
-    """The name of the agent that makes the call, for use by stops and limits, even if another agent began the
-    conversation.
-    """
+    """The name of the calling agent, for stops and limits. Another agent may have started the conversation."""
     request: str = ""
-    """An idempotency key, unique within the conversation. A repeated request takes effect once and gets the same
-    response, unless the call has been forbidden in the meantime.
+    """An idempotency key, unique in the conversation. A repeated request takes effect once and gets the same response,
+    unless the call has been forbidden since then.
     """
 
     def asked(self) -> list[tuple[str, dict[str, Any] | str, str]]:
@@ -117,7 +115,7 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EventsRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """Events of a conversation."""
+    """Events in a conversation."""
 
     conversation: str
     events: list[Event]
@@ -156,13 +154,13 @@ def _check_size(said: Sequence[str], messages: Sequence[dict[str, Any]]) -> None
 
 
 class DecideBatch(Struct, frozen=True, forbid_unknown_fields=True):
-    """Several requests, which are handled in order. Requests of the same conversation take effect in this order."""
+    """Several requests, handled in order. Requests for the same conversation take effect in this order."""
 
     requests: list[DecideRequest]
 
 
 class EventsBatch(Struct, frozen=True, forbid_unknown_fields=True):
-    """Several requests, which are handled in order."""
+    """Several requests, handled in order."""
 
     requests: list[EventsRequest]
 
@@ -173,7 +171,7 @@ class ApprovalAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     id: str
     answer: Literal["approve", "reject"]
     by: str = ""
-    """The reviewer's name, used if the service has no keys. If it has keys, the name of the key is used."""
+    """The reviewer's name for a service without keys. Otherwise, the key's name is used."""
     note: str = ""
 
 
@@ -182,19 +180,19 @@ class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
     what: Target | None = None
     name: str = ""
-    """The name of the agent, tool or policy; empty for `all`."""
+    """The name of the agent, tool or policy. Empty for `all`."""
     answer: Literal["ask", "deny"] = "deny"
-    """The decision on writes that the stop covers."""
+    """The decision on writes under the stop."""
     seconds: float = 0.0
     """The duration of the stop in seconds."""
     lift: str = ""
-    """The id of a stop to lift. If it is given, the other fields are empty."""
+    """The id of a stop to lift. The other fields must then be empty."""
     reason: str = ""
     by: str = ""
-    """The reviewer's name, used if the service has no keys. If it has keys, the name of the key is used."""
+    """The reviewer's name for a service without keys. Otherwise, the key's name is used."""
 
     def check(self, pack: Pack) -> None:
-        """Raise an error unless the request adds or lifts a stop and refers to something that exists in the pack."""
+        """Raise an error unless the request adds or lifts a stop and its target is in the pack."""
         if bool(self.lift) == (self.what is not None):
             raise BadRequest("a request about stops needs either `what`, or `lift` with a stop's id")
         if self.what is not None:
@@ -218,7 +216,7 @@ class StopList(Struct, frozen=True):
 
 
 class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """The user's own answer to a card that the host displayed. An approver cannot answer for the user."""
+    """The user's own answer to a card. An approver cannot answer for the user."""
 
     card: str
     """The `id` of a decision's `card`."""
@@ -226,17 +224,17 @@ class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
     conversation: str = ""
     """The conversation of the decision. Optional for hosts that send `messages`."""
     by: str = ""
-    """How the user answered, such as the button pressed."""
+    """How the user answered, such as the label of the pressed button."""
     at: float | None = None
     """The time of the user's answer, in seconds since 1970. If the user has written since the card was shown, a yes
-    requires both `at` and `after`, unless the user's message was a yes or a courtesy.
+    requires both `at` and `after`, unless the message was a yes or a courtesy.
     """
     after: int | None = None
-    """The number of user and agent messages that the user had seen. It is the `position` in responses of
-    `/v1/events`.
+    """The number of user and agent messages that the user had seen. Responses from `/v1/events` contain it as
+    `position`.
     """
     context: dict[str, Any] | None = None
-    """The principal who answers, as in `DecideRequest`. An answer from another principal is rejected."""
+    """The principal who answers, as in `DecideRequest`. Another principal's answer is rejected."""
     agent: str = ""
     request: str = ""
     """An idempotency key, as in `DecideRequest`."""
@@ -248,12 +246,12 @@ class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def home(self) -> str:
-        """The conversation that showed the card."""
+        """The conversation in which the card was shown."""
         return self.card.rpartition("/")[0]
 
 
 def named(request: DecideRequest | EventsRequest | ConfirmRequest) -> Named | None:
-    """Return the key that identifies a repeated request, or None."""
+    """Return the key for recognising a repeated request, or None."""
     return Named(request.request, fingerprint(request)) if request.request else None
 
 
@@ -288,15 +286,13 @@ class Decided(Struct, frozen=True):
     seconds: float
     model_queries: int
     pack: str
-    """The name, version and digest of the pack of the conversation."""
+    """The name, version and digest of the conversation's pack."""
     is_over: bool = False
-    """Whether this repeats a request whose call has already returned a result. If so, do not run the call again."""
+    """Whether the request is repeated and its call has already returned a result. If so, do not run the call again."""
     card: Card | None = None
-    """The card for the user. Either end the agent's message with the text of the card, or display the card and report
-    the answer.
-    """
+    """The card for the user. Either end the agent's message with its text, or display it and report the answer."""
     actions: Sequence[PerformedAction] = ()
-    """The actions that the call of a generic tool performs, with their values."""
+    """The actions of a generic tool's call, with their values."""
 
 
 class DecideAnswer(Struct, frozen=True):
@@ -306,7 +302,7 @@ class DecideAnswer(Struct, frozen=True):
 
 
 class ConfirmAnswer(Struct, frozen=True):
-    """The answer as recorded. It is on disk."""
+    """The recorded answer. It is on disk."""
 
     conversation: str
     card: str
@@ -314,7 +310,7 @@ class ConfirmAnswer(Struct, frozen=True):
 
 
 class EventsAnswer(Struct, frozen=True):
-    """The number of events recorded. They are on disk."""
+    """The number of recorded events. They are on disk."""
 
     conversation: str
     taken: int
@@ -330,7 +326,7 @@ class Complaint(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """An error response. Nothing was decided or written, so the call must not run."""
+    """An error response. No decision was made or written, so the call must not run."""
 
     error: Complaint
 
@@ -363,12 +359,12 @@ class EventsBatchAnswer(Struct, frozen=True):
 
 
 class Approvals(Struct, frozen=True):
-    """Requested approvals, as confirmed by the log's entries."""
+    """Requested approvals that match the log's entries."""
 
     approvals: list[Approval]
     unsupported: dict[str, str] = field(default_factory=dict[str, str])
-    """Approvals in the database that contradict the log's entries, each with the contradiction. A contradiction means
-    that someone has edited the database.
+    """Approvals that contradict the log's entries, with an explanation. They show that someone has edited the
+    database.
     """
 
 
@@ -386,5 +382,5 @@ _told = attrgetter(*_TOLD)
 
 
 def _speaks(ground: Ground) -> bool:
-    """Whether a ground is worth reporting. Most grounds do no more than permit the call."""
+    """Whether a ground is worth reporting. Most grounds only permit the call."""
     return bool(ground.answer != "allow" or ground.missing or ground.look_ups or ground.questions or ground.retries)

@@ -1,8 +1,8 @@
-"""Runs the service: on any address if there are keys, and only on loopback if there are none.
+"""Runs the service: on any address with keys, and only on loopback without keys.
 
-If the event loop is blocked, for example by a disk that does not respond, a thread responds in its place. Without this
-thread, `/health` and `/metrics` would not respond, and clients would wait for decisions that cannot be made. A full
-garbage collection takes longer than a decision may wait, so it runs only when there are no requests.
+If the event loop is blocked, for example by a disk, a thread responds in its place. Otherwise, `/health` and `/metrics`
+would not respond, and clients would wait for decisions. A full garbage collection takes too long for a waiting
+decision, so it runs only when there are no requests.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -33,11 +33,10 @@ from bylaw.service.webhook import Webhook
 from bylaw.text.visible import visible
 
 NEW = 5_000
-"""The number of new objects that starts a collection of new objects. Such a collection takes one or two milliseconds.
-"""
+"""The number of new objects that starts a garbage collection of new objects. It takes one or two milliseconds."""
 NEVER = 1_000_000
 IDLE = 1.0
-"""The worker is considered idle after this many seconds without a request."""
+"""After this many seconds without a request, the worker is considered idle."""
 SELDOM = 60.0
 """The minimum time between full collections, in seconds."""
 AT_LAST = 900.0
@@ -45,9 +44,9 @@ AT_LAST = 900.0
 
 
 def look_when_idle(requests: Callable[[], int]) -> None:
-    """Start garbage collection in a separate thread. `requests` returns the number of requests so far."""
+    """Start garbage collection in a separate thread. `requests` returns the request count."""
     gc.collect()
-    # The pack lives as long as the worker, so garbage collection does not need to scan it.
+    # The pack lives as long as the worker, so the garbage collector can skip it.
     gc.freeze()
     gc.set_threshold(NEW, NEVER, NEVER)
     threading.Thread(target=_look, args=(requests,), name="bylaw-garbage", daemon=True).start()
@@ -66,27 +65,25 @@ def _look(requests: Callable[[], int]) -> None:
 
 
 STILL = 2.0
-"""The loop is considered blocked after this many seconds without a tick."""
+"""After this many seconds without a tick, the loop is considered blocked."""
 LOOK = 0.25
 PATIENCE = 0.5
-"""How many seconds a client has to send the rest of a request's head."""
+"""The time limit for the rest of a request's head, in seconds."""
 LARGEST = 1 << 16
 """The maximum size of a head in bytes."""
 
 Headers = list[tuple[bytes, bytes]]
 Answer = Callable[[str, str, Headers, float], tuple[int, str, bytes]]
-"""Takes the method, the path, the headers, and the number of seconds for which the loop has been blocked. Returns the
-status, content type and body.
+"""Takes the method, path, headers, and how long the loop has been blocked, in seconds. Returns the status, content type
+and body.
 """
 
 
 class StandIn:
-    """Accepts new connections while the loop is blocked. Connections that the loop has already accepted keep
-    waiting.
-    """
+    """Accepts new connections while the loop is blocked. Earlier connections wait."""
 
     def __init__(self, taken: socket.socket, answer: Answer) -> None:
-        """`taken` is the socket on which the loop listens."""
+        """`taken` is the socket of the loop."""
         self._taken = taken
         self._answer = answer
         self._ticked: float | None = None
@@ -102,7 +99,7 @@ class StandIn:
         self._thread.join()
 
     def _stood_still(self) -> float:
-        """Return the number of seconds for which the loop has been blocked, or 0 if this is not long."""
+        """Return how long the loop has been blocked, in seconds, or 0 if only briefly."""
         still = time.monotonic() - self._ticked if self._ticked is not None else 0.0
         return still if still > STILL and not self._ended.is_set() else 0.0
 
@@ -115,8 +112,7 @@ class StandIn:
                         with suppress(BlockingIOError):
                             self._serve(self._taken.accept()[0])
                 except (OSError, ValueError, RuntimeError):
-                    # The client has disconnected, the counts have changed because the loop resumed, or the socket was
-                    # closed.
+                    # The client has disconnected, the loop has resumed, or the socket was closed.
                     if self._taken.fileno() < 0:
                         return
 
@@ -135,7 +131,7 @@ class StandIn:
             status, kind, body = self._answer(words[0], path, headers, self._stood_still())
             about = f"content-type: {kind}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
             client.sendall(f"HTTP/1.1 {status} {'OK' if status == 200 else 'No'}\r\n{about}".encode() + body)
-            # If a connection with unread data were closed, the response would be lost.
+            # If the connection were closed before its data is read, the response would be lost.
             client.shutdown(socket.SHUT_WR)
             deadline = time.monotonic() + PATIENCE
             while time.monotonic() < deadline and client.recv(LARGEST):
@@ -150,23 +146,21 @@ def _until_blank(client: socket.socket) -> bytes:
 
 
 KEEP_ALIVE = 75
-"""How many seconds a connection may be idle. Reverse proxies close their connections earlier than this, so they never
-encounter a closed one.
+"""The maximum idle time of a connection, in seconds. Reverse proxies close connections earlier, so they never find a
+closed one.
 """
 
 TURN = 0.001
-"""The thread switch interval in seconds. The thread that writes the log needs the interpreter often, but only briefly
-each time.
-"""
+"""The thread switch interval in seconds. The thread that writes the log often needs the interpreter briefly."""
 
 _LIMITS = Limits()
 
 BACKLOG = 2048
-"""The number of connections that may wait to be accepted."""
+"""The maximum number of connections waiting to be accepted."""
 
 
 def check_address(host: str, keys: Mapping[str, Key]) -> None:
-    """Raise an error if the address is not loopback and there are no keys."""
+    """Raise an error if there are no keys and the address is not loopback."""
     try:
         is_local = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -179,14 +173,14 @@ def check_address(host: str, keys: Mapping[str, Key]) -> None:
 
 
 def check_url(url: str) -> None:
-    """Raise an error unless this is a plain URL. Clients compare it with the address that they know."""
+    """Raise an error unless this is a plain URL. Clients compare it with their own."""
     parts = urlsplit(url)
     if url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
         raise UsageError(f"`{url}` is not the address of a service", hint="such as https://decisions.example.com")
 
 
 def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
-    """Bind one socket per worker before the address is printed, so that the address already accepts connections."""
+    """Bind one socket per worker before printing the address, so that it already accepts connections."""
     first = _bound(host, port, shares=False)
     if count == 1:
         first.listen(BACKLOG)
@@ -194,8 +188,7 @@ def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
     if not hasattr(socket, "SO_REUSEPORT"):
         first.close()
         raise UsageError("on this system, several workers cannot share a port", hint="remove --workers")
-    # The first bind has shown that the port is free. Several sockets can share a port only if this is explicitly
-    # requested.
+    # The first bind showed that the port is free. Sockets can share a port only if this is explicitly requested.
     port = first.getsockname()[1]
     first.close()
     sockets = [_bound(host, port, shares=True) for _ in range(count)]
@@ -256,7 +249,7 @@ def run(
 
 @contextmanager
 def _stopping_well() -> Generator[None]:
-    """Suppress the signal that uvicorn raises again after a clean shutdown."""
+    """Suppress uvicorn's second signal after a clean shutdown."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -288,15 +281,15 @@ def _tracing() -> Any:
 
 
 SOON = 5.0
-"""If a worker crashes within this many seconds, it is considered to have failed to start."""
+"""If a worker crashes within this many seconds, its start has failed."""
 AGAIN = 2.0
-"""A worker that is still running after this many seconds gets the signal again."""
+"""If a worker is still running after this many seconds, it gets the signal again."""
 FALLS = 3
-"""After this many consecutive failed starts, the service gives up."""
+"""The service gives up after this many consecutive failed starts."""
 
 
 def supervise(count: int, serve: Callable[[int], None]) -> int:
-    """Run `serve` in each worker until the service is stopped. Return the exit status."""
+    """Run `serve` in each worker until the service stops. Return the exit status."""
     return _Workers(count, serve).run()
 
 
@@ -305,10 +298,9 @@ class _Workers:
         self._serve = serve
         self._count = count
         self._running: dict[int, tuple[int, float]] = {}
-        """The number and start time of each worker, by process id."""
+        """The number and start time of each worker by process id."""
         self._is_ending = False
-        # Nothing is written to this pipe. A read from it returns when the last process that could write to it has
-        # ended.
+        # No process writes to this pipe. A read returns when all processes that could write have ended.
         self._life, self._ours = os.pipe()
 
     def run(self) -> int:
@@ -364,7 +356,7 @@ class _Workers:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _end(self, *_: object) -> None:
-        """Signal all workers to end. The signal is repeated, because a worker may miss it while it starts."""
+        """Signal all workers to end. The signal is repeated, because a starting worker may miss it."""
         self._is_ending = True
         for process in tuple(self._running):
             with suppress(ProcessLookupError):

@@ -1,7 +1,7 @@
 """Notifies another service of pending approvals. A separate thread sends one request per approval.
 
-Each worker reports an approval once, with a few retries. A receiver that must not miss any approval should also poll
-`/v1/approvals` or watch the gauges. If there is a secret, the body is signed.
+Each worker reports an approval once, with a few retries. To miss none, a receiver should also poll `/v1/approvals` or
+watch the gauges. With a secret, the body is signed.
 """
 
 import hashlib
@@ -24,11 +24,11 @@ from bylaw.text.visible import visible
 
 TRIES = 5
 PAUSE = 1.0
-"""The number of seconds before the first retry. Each later pause is twice as long as the one before it."""
+"""The pause before the first retry, in seconds. Each later pause is twice as long."""
 PATIENCE = 10.0
-"""How many seconds the receiver has to respond."""
+"""The receiver's time limit for a response, in seconds."""
 MOST = 10_000
-"""The number of notifications that may be queued, and the number of approvals that are remembered."""
+"""The maximum number of queued notifications, and of remembered approvals."""
 SIGNATURE = "Bylaw-Signature"
 _encode = msgspec.json.Encoder().encode
 
@@ -40,7 +40,7 @@ def check_hook(url: str) -> None:
 
 
 class Waiting(Struct, frozen=True, tag="approval.waiting"):
-    """A call is waiting for a person to approve it."""
+    """A call is waiting for a person's approval."""
 
     tenant: str
     approval: str
@@ -67,7 +67,7 @@ class Webhook:
         self._thread.start()
 
     def tell(self, tenant: str, decisions: Iterable[Decided]) -> None:
-        """Queue the approvals requested in these decisions, except those that have been queued before."""
+        """Queue the approvals requested in these decisions. Earlier ones are not queued again."""
         for each in decisions:
             place = (tenant, each.approval)
             if each.allowed or each.answer != "ask" or not each.approval or place in self._told:
@@ -83,7 +83,7 @@ class Webhook:
                 self._report("bylaw: more approvals are waiting than the webhook accepts; see GET /v1/approvals")
 
     def end(self, within: float = PATIENCE) -> None:
-        """Send the queued notifications, for at most `within` seconds."""
+        """Send the queued notifications for at most `within` seconds."""
         self._queue.put(None)
         self._thread.join(within)
 
