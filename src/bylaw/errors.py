@@ -1,4 +1,4 @@
-"""Errors that a user can fix. A violation of a policy is a value and not an error."""
+"""Errors that a user can fix. A policy violation is returned as a value, not raised as an error."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,7 +7,7 @@ class BylawError(Exception):
     """An error that the user can fix.
 
     `code` is stable and has a page in `docs/errors/`. `place` is `file` or `file:line`. `lacks` names an undeclared
-    item such as `tool get_order`, so that its many references are reported once.
+    item such as `tool get_order`. Its many references are then reported only once.
     """
 
     code = "BY000"
@@ -36,7 +36,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 class UsageError(BylawError):
-    """The command line names something that is missing, or mutually exclusive options."""
+    """The command line names something that is missing, or options that exclude each other."""
 
     code = "BY001"
 
@@ -47,7 +47,7 @@ class MissingExtra(UsageError):
 
 
 class FormatError(BylawError):
-    """The file is in no trace format that Bylaw reads."""
+    """The file is not in a trace format that Bylaw reads."""
 
     code = "BY101"
 
@@ -69,7 +69,9 @@ class SyntaxFault(GuardError):
 
 
 class FormulaError(BylawError):
-    """A rule's formula does not parse or has no meaning. `column` counts from 1; 0 means that there is no text."""
+    """A rule's formula does not parse or has no meaning. `column` counts from 1. A column of 0 means that there is no
+    text.
+    """
 
     code = "BY301"
 
@@ -85,7 +87,7 @@ class CircuitError(BylawError):
 
 
 class PackError(BylawError):
-    """A pack does not load. `faults` has every error with its location."""
+    """A pack does not load. `faults` contains every error with its location."""
 
     code = "BY401"
 

@@ -1,7 +1,6 @@
-"""Determines the rule predicates that code cannot settle, using plans made of typed operations and a model's checked
-answers.
+"""Determines the rule predicates that code cannot settle. Uses plans of typed operations and a model's checked answers.
 
-This is ShieldAgent's pipeline (3.3). It can be used by a shield or an audit. Start at `answerer`.
+This is ShieldAgent's pipeline (3.3). A shield or an audit can use it. Start at `answerer`.
 """
 
 from bylaw.answering.answerer import Answerer

@@ -1,7 +1,7 @@
 """Answers predicates that code cannot settle, with a plan for each rule and an operation for each step.
 
-The model is behind `llm.Chat`. No function here raises an error: a predicate stays unknown if its question cannot be
-asked or the answer cannot be read. Cost estimates run the same code without sending requests.
+The model is called through `llm.Chat`. No function here raises an error: if a question cannot be asked or an answer
+cannot be read, the predicate stays unknown. Cost estimates run the same code without sending requests.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,9 +44,9 @@ class Answerer:
         most_queries: int = MOST_QUERIES,
         budget: int | None = None,
     ) -> None:
-        """`plans` is the long-term memory. `remembers` switches on the short-term memory for each conversation.
+        """`plans` is the long-term memory. `remembers` switches on each conversation's short-term memory.
 
-        At most `budget` requests are sent. A question that has already been answered costs nothing.
+        At most `budget` requests are sent. A question that was already answered costs nothing.
         """
         self.chat = chat
         self.plans = plans
@@ -54,21 +54,21 @@ class Answerer:
         self.operations = {each.name: each for each in operations}
         self.most_queries = most_queries
         self._waiting: dict[str, str] = {}
-        """Requests written to a batch, each with the file that contains it."""
+        """Requests in a batch, each with the file that contains it."""
         self._failed: dict[str, str] = {}
-        """Requests without an answer, each with the reason."""
+        """Unanswered requests, each with the reason."""
         self._unreachable: Unreachable | None = None
         self._known = at_hand(chat)
         self._budget = budget
         self._over: set[str] = set()
         self._ahead: dict[str, Answer | None] = {}
-        """Answers that were requested in advance. The value is None while the answer is pending."""
+        """Answers that were requested in advance. A pending answer is None."""
 
     def __call__(self, pack: Pack, events: Callable[[], Sequence[Event]]) -> "ConversationAnswers":
         return ConversationAnswers(self, pack, events)
 
     def ask_ahead(self, requests: Iterable[Request]) -> None:
-        """Ask many questions together, within the budget: either concurrently at an endpoint or in one batch file."""
+        """Ask many questions together, within the budget: concurrently at an endpoint, or in one batch file."""
         asked = [request for request in requests if self._known(request) is None][: self._budget]
         if not asked:
             return
@@ -81,14 +81,14 @@ class Answerer:
             self._waiting |= dict.fromkeys(keys, error.place)
             self._ahead |= dict.fromkeys(keys)
         except ChatError:
-            # One of the requests failed. Each is sent separately when its answer is needed, and the failure is reported
-            # then.
+            # One of the requests failed. Each request is now sent separately when its answer is needed. The failure is
+            # reported then.
             return
         if self._budget is not None:
             self._budget -= len(asked)
 
     def ask(self, request: Request) -> Answer:
-        """Return the model's answer. After the model could not be reached once, it is not tried again."""
+        """Return the model's answer. Once the model has been unreachable, it is not tried again."""
         if self._unreachable is not None:
             raise self._unreachable
         answer = self._ahead[request.key] if request.key in self._ahead else self._known(request)
@@ -124,7 +124,7 @@ class Answerer:
         self._budget -= 1
 
     def unanswered(self) -> list[str]:
-        """Describe the unanswered questions in sentences. Everything that depends on them stays undecided."""
+        """Describe the unanswered questions in sentences. Whatever depends on them stays undecided."""
         told: list[str] = []
         if self._unreachable is not None:
             told.append(
@@ -150,13 +150,13 @@ class ConversationAnswers:
         self._pack = pack
         self._events = events
         self._asked: dict[str, Answer] = {}
-        """Short-term memory: the answers to questions in this conversation, by the content of the question."""
+        """Short-term memory: the answers to this conversation's questions, by the content of the question."""
 
     def __call__(self, name: str, act: Act) -> Answered:
         return self._asked_for(name, act, lambda queries: self._settle(name, act, queries))
 
     def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
-        """Answer whether the user agreed to the act, by asking a single question."""
+        """Answer whether the user agreed to the act. Asks a single question."""
 
         def settle(queries: "_Queries") -> Answered:
             events = self._events()
@@ -168,9 +168,7 @@ class ConversationAnswers:
         return self._asked_for(predicate.name, act, settle)
 
     def stated(self, facts: Mapping[str, Field], act: Act) -> Mapping[str, Answered]:
-        """Return what the user stated about some facts before the act, by asking a single question about all of
-        them.
-        """
+        """Return what the user stated about some facts before the act. Asks a single question about all of them."""
         events, queries = self._events(), _Queries(self._answerer, self._asked)
         try:
             answer = queries.ask(statement_request(self._pack, facts, act, events))
@@ -206,8 +204,8 @@ class ConversationAnswers:
         return Answered(name, act.step, claim.value, 0, claim.quotes, claim.because)
 
     def _plan(self, topic: "Topic", queries: "_Queries") -> Plan:
-        """Return a plan that worked for the same topic. If there is none, return a plan from the model or, failing
-        that, the default plan.
+        """Return a plan that worked for the same topic. Failing that, return a plan from the model, or else the default
+        plan.
         """
         plans, tools = self._answerer.plans, self._answerer.operations
         alike = plans.like(topic.about) if plans is not None else []
@@ -229,7 +227,7 @@ SCHEMA = schema_of(Plan)
 
 
 class Topic:
-    """The subject of a plan: a rule, the rule's unsettled predicates, and the called tool."""
+    """The subject of a plan: a rule, its unsettled predicates, and the called tool."""
 
     def __init__(self, pack: Pack, rule: Rule | None, predicates: Sequence[Predicate], act: Act) -> None:
         self._pack, self._rule, self._predicates, self._act = pack, rule, predicates, act
@@ -238,7 +236,7 @@ class Topic:
 
     @cached_property
     def about(self) -> str:
-        """The topic in words. The words are the same for every call to the tool, so that plans can be reused."""
+        """The topic in words. Every call to the tool has the same topic, so plans can be reused."""
         policy = self._pack.policies.get(self._rule.policy) if self._rule is not None else None
         said = " ".join(each.text for each in policy.citations if each.text) if policy is not None else ""
         lines = [f"Policy: {' '.join((said or (policy.definition if policy is not None else '')).split())}"]
@@ -250,7 +248,7 @@ class Topic:
         return "\n".join(lines)
 
     def plain_plan(self) -> Plan:
-        """Return the default plan: read the latest pieces and the most relevant ones, then ask."""
+        """Return the default plan: read the latest and the most relevant pieces, then ask."""
         arguments = " ".join(f"{{{name}}}" for name in self._act.arguments)
         search = Search("found", f"{' '.join(_meaning(each) for each in self._predicates)} {arguments}", "anyone", 6)
         checks = [Check(each.name, f"Is this so: {_meaning(each)}", ("found",)) for each in self._predicates]
@@ -262,7 +260,7 @@ def _failure(error: Exception) -> str:
 
 
 class _Queries:
-    """Asks a model about one predicate, up to a maximum number of times, and reuses remembered answers."""
+    """Asks a model about one predicate and reuses remembered answers. The number of questions is limited."""
 
     def __init__(self, answerer: Answerer, known: dict[str, Answer]) -> None:
         self._answerer, self._known = answerer, known

@@ -1,4 +1,4 @@
-"""Asks a model whether the user agreed, if code cannot tell. For a yes, the model must quote the user's own words.
+"""Asks a model whether the user agreed, if code cannot tell. For a yes, the model must quote the user.
 
 A question shows only part of the conversation: what was said, what was changed, and where values that nobody mentioned
 come from.
@@ -25,29 +25,29 @@ from bylaw.rule.monitor import Act
 from bylaw.trace.event import Call, Event, Message
 
 _LAST = 12_000
-"""The maximum length of a message in the last exchange, in characters."""
+"""The maximum number of characters shown from a message in the last exchange."""
 _RECENT = 330
-"""The maximum length of a message in the second-to-last exchange, in characters."""
+"""The maximum number of characters shown from a message in the second-to-last exchange."""
 _EARLIER = {"user": 160, "agent": 90, "tool": 0}
-"""The maximum length of a message before that, by speaker, in characters."""
+"""The maximum number of characters shown from any earlier message, by speaker."""
 _CHANGE, _OUTCOME = 300, 150
 """The maximum length of an earlier write, and of its result."""
 _BEFORE, _AFTER = 80, 160
-"""How many characters of a look-up's result to show before and after a value from the call."""
+"""The number of characters to show before and after a value from the call in a look-up's result."""
 _BESIDE = 25
-"""How many characters to keep around an amount or a value from the call in a shortened message."""
+"""The number of characters to keep around an amount or a value from the call in a shortened message."""
 _FIGURES = 4
 """The maximum number of amounts and call values to keep in a shortened message. The last ones are kept."""
 _AMOUNT = r"[$\u20ac\u00a3\u00a5]\s?\d[\d.,]*|\d[\d.,]*\s?[$\u20ac\u00a3\u00a5]|(?<![\w.])\d[\d,]*\.\d\d(?!\w)"
 _LINE = 25
-"""Repeated lines that are shorter than this are kept."""
+"""Repeated lines are kept if they are shorter than this."""
 _MOST = 30_000
-"""The maximum length of an excerpt. If the excerpt is too long, its earliest pieces are left out."""
+"""The maximum length of an excerpt. If an excerpt is too long, its earliest pieces are left out."""
 _CUT = "[...]"
 
 
 class Excerpt:
-    """Builds an excerpt from the last piece to the first, so that only the last occurrence of repeated text is kept."""
+    """Builds an excerpt from the last piece to the first. Of repeated text, only the last occurrence is kept."""
 
     def __init__(
         self, pack: Pack, events: Sequence[Event], act: Act, arguments: dict[str, Any], *, whole: str = ""
@@ -64,7 +64,7 @@ class Excerpt:
         self._unsaid = _values(arguments, lambda value: not _whole(value).search(said))
         told = _values(arguments, lambda value: not value.isalpha() and _whole(value).search(said) is not None)
         self._kept = re.compile("|".join([_AMOUNT, *(_whole(each).pattern for each in told)]))
-        """Matches text on which the answer may depend: amounts, and values from the call."""
+        """Matches text that may affect the answer: amounts, and values from the call."""
 
     def text(self) -> str:
         shown, room, left = list[str](), _MOST, len(self._pieces)
@@ -95,9 +95,7 @@ class Excerpt:
         return f"[{piece.step}] {piece.by}{' (it failed)' if has_failed else ''}: {text}"
 
     def _message(self, piece: Piece) -> str:
-        """Return a message without the lines that are repeated later. Messages in the last exchange are shown in
-        full.
-        """
+        """Return a message without lines that are repeated later. Messages in the last exchange are shown in full."""
         if piece.step >= self._last or piece.by == self._whole:
             self._seen.update(_plain(line) for line in piece.text.splitlines())
             return _cut(piece.text, _LAST)
@@ -117,7 +115,7 @@ class Excerpt:
         return _cut(text, most)
 
     def _explanation(self, result: str) -> str:
-        """Return the parts of a look-up's result that surround values not found in any message, once per value."""
+        """Return the parts of a look-up's result around values that occur in no message. Each value is shown once."""
         parts: list[str] = []
         for value in [*self._unsaid]:
             found = _whole(value).search(result)
@@ -136,16 +134,14 @@ _ASKS = ("agent", "user")
 
 
 def _values(arguments: dict[str, Any], wanted: Callable[[str], bool]) -> list[str]:
-    """Return the values to look for in a call, the longest first. Very short values are left out because they occur
-    everywhere.
-    """
+    """Return the values to look for in a call, longest first. Very short values are left out: they occur everywhere."""
     found = {str(leaf) for leaf in leaves(arguments) if leaf is not None and not isinstance(leaf, bool)}
     values = [each for each in found if len(each) > (2 if each.isdigit() else 1) and not _is_day(each)]
     return sorted((each for each in values if wanted(each)), key=lambda each: (-len(each), each))
 
 
 def _is_day(value: str) -> bool:
-    """Whether a value is a date. A date may be written differently in a message and in a call."""
+    """Whether a value is a date. Dates may be written differently in messages and calls."""
     try:
         return bool(date.fromisoformat(value))
     except ValueError:
@@ -161,8 +157,8 @@ def _plain(text: str) -> str:
 
 
 def _cut(text: str, most: int, kept: re.Pattern[str] | None = None) -> str:
-    """Return the beginning and a longer part of the end of a text, along with marked parts from the middle. The end is
-    longer because it contains the question.
+    """Shorten a text to its beginning, its end, and marked parts from the middle. The end is the longest, because it
+    contains the question.
     """
     if len(text) <= most:
         return text
@@ -199,7 +195,7 @@ def consent_request(
 
 
 def no_question(pack: Pack, act: Act, events: Sequence[Event]) -> str:
-    """Return why no model is asked about an undecided consent. Empty if a model is asked.
+    """Return why no model is asked about undecided consent. Empty if a model is asked.
 
     A refused call changed nothing. Words seldom show whether one yes covers two identical calls.
     """
@@ -220,7 +216,7 @@ def no_question(pack: Pack, act: Act, events: Sequence[Event]) -> str:
 
 
 def consent_answer(predicate: Predicate, act: Act, answer: Answer, events: Sequence[Event]) -> Answered:
-    """Interpret the answer. A yes that does not quote the user settles nothing."""
+    """Interpret the answer. A yes without a quote from the user settles nothing."""
     reply = answer.read(Reply)
     if reply is None:
         return Answered(predicate.name, act.step, None, because=answer.why or "the answer could not be read")
@@ -233,7 +229,7 @@ def consent_answer(predicate: Predicate, act: Act, answer: Answer, events: Seque
 
 
 def _policy(pack: Pack, predicate: Predicate) -> str:
-    """Return the sentences from the rules that require this consent, and whether the user's own request is
+    """Return the sentences behind the rules that require this consent, and whether the user's own request is
     sufficient.
     """
     owners = [pack.policies.get(rule.policy) for rule in pack.book.rules if predicate.name in atoms(rule.formula)]

@@ -1,6 +1,6 @@
-"""`--embedder`: vectors by meaning, from weights on disk or from an endpoint, or else hashed n-grams.
+"""`--embedder`: vectors by meaning, from weights on disk or from an endpoint. The alternative is hashed n-grams.
 
-For a few words, static embeddings are enough: one vector per token, averaged. The weights may be included in a package
+For a few words, static embeddings are enough: the average of one vector per token. A package may include the weights
 (extra `embed`), so that nothing is downloaded.
 """
 
@@ -18,7 +18,7 @@ HASHED = "hashed"
 WORDLLAMA = "wordllama"
 _EXTRA = "in your clone of Bylaw: pip install '.[embed]'"
 _KEY = "none"
-"""Passed to an endpoint if there is no key, because the SDK requires one."""
+"""Passed to an endpoint without a key, because the SDK requires one."""
 
 
 def open_embedder(said: str = "") -> Embedder:
@@ -68,8 +68,8 @@ class StaticEmbedder:
 
 
 class EndpointEmbedder:
-    """An OpenAI-compatible endpoint: `http://127.0.0.1:8080/v1#model`. If the endpoint has only one model, `#model` can
-    be omitted.
+    """An OpenAI-compatible endpoint: `http://127.0.0.1:8080/v1#model`. `#model` is optional if the endpoint has only
+    one model.
     """
 
     def __init__(self, address: str) -> None:
@@ -102,9 +102,7 @@ class EndpointEmbedder:
 
 
 def _of_wordllama() -> tuple[Path, Path]:
-    """Return the files included in the package. The package itself is not imported because importing it configures
-    logging.
-    """
+    """Return the package's files without importing the package. Importing it would configure logging."""
     found = importlib.util.find_spec(WORDLLAMA)
     if found is None or not found.submodule_search_locations:
         raise UsageError(f"`{WORDLLAMA}` is not installed", hint=_EXTRA)

@@ -1,8 +1,8 @@
-"""The conversation before an act, as numbered pieces that are searched, shown and quoted. Also contains the memory of
+"""The conversation before an act, as numbered pieces for searching, showing and quoting. Also contains the memory of
 plans.
 
-The long-term memory finds plans that worked for similar topics (ShieldAgent, 3.3). The short-term memory of a
-conversation is its list of questions. `Answerer` keeps the answers and does not repeat a question.
+The long-term memory finds plans that worked for similar topics (ShieldAgent, 3.3). A conversation's short-term memory
+is its list of questions. `Answerer` keeps the answers and does not repeat a question.
 """
 
 import math
@@ -24,10 +24,10 @@ from bylaw.rule.structure import Embedder, HashedNgrams, Vector, similarity
 from bylaw.trace.event import Call, Event, Message
 
 MOST = 8
-"""The maximum number of pieces that a search returns, in addition to the latest pieces requested."""
+"""The maximum number of pieces that a search returns. The latest pieces, if requested, are additional."""
 SHOWN = {"tool": 1200, "user": 12_000, "agent": 12_000}
-"""The maximum number of characters to show from a piece. For messages, the beginning and the end are shown because
-questions come last. Quotes are checked against the full text.
+"""The maximum number of characters to show from a piece. A message shows its beginning and its end, because questions
+come last. Quotes are checked against the full text.
 """
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
@@ -40,10 +40,10 @@ class Piece(Struct, frozen=True):
     by: Speaker
     text: str
     note: str = ""
-    """Stands in for missing text. It cannot be quoted."""
+    """A placeholder for missing text. It cannot be quoted."""
 
     def shown(self) -> str:
-        """Return the piece in the form that the model sees."""
+        """Return the piece as the model sees it."""
         most, text = SHOWN[self.by], self.text or f"({self.note})"
         if len(text) > most:
             text = f"{text[:most]} [...]" if self.by == "tool" else f"{text[: most // 2]} [...] {text[-most // 2 :]}"
@@ -51,8 +51,8 @@ class Piece(Struct, frozen=True):
 
 
 class History:
-    """Everything before an act, or only the pieces from certain speakers. Other pieces are neither shown nor
-    quotable.
+    """Everything before an act, or only the pieces from certain speakers. Other pieces are not shown and cannot be
+    quoted.
     """
 
     def __init__(self, events: Sequence[Event], act: Act, by: Container[Speaker] = SPEAKERS) -> None:
@@ -67,8 +67,8 @@ class History:
         return {piece.step: _plain(piece.text) for piece in self.pieces}
 
     def search(self, wanted: Search, filled: str) -> tuple[Piece, ...]:
-        """Return the pieces that share the rarest words with a search, each followed by its reply, and the latest
-        pieces, in order.
+        """Return the pieces that share the rarest words with a search, each with its reply, and the latest pieces. All
+        are in order.
         """
         mine = [piece for piece in self.pieces if wanted.by in ("anyone", piece.by)]
         scores = {piece.step: self._score(piece.step, words(filled)) for piece in mine}
@@ -78,7 +78,7 @@ class History:
         return tuple(piece for piece in self.pieces if piece.step in chosen)
 
     def holds(self, quote: AnswerQuote) -> bool:
-        """Whether a quote occurs word for word at the step that it names, ignoring white space."""
+        """Whether a quote occurs word for word at the step that it names. White space is ignored."""
         text = _plain(quote.text)
         return bool(text) and text in self._texts.get(quote.step, "")
 
@@ -101,12 +101,12 @@ class History:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text, including numbers and ids."""
+    """Return the words of a text. These include numbers and ids."""
     return _WORD.findall(text.lower())
 
 
 def call_text(tool: str, arguments: object) -> str:
-    """Return a call in the form that the model sees."""
+    """Return a call as the model sees it."""
     return f"{tool}({msgspec.json.encode(arguments, order='sorted').decode()})"
 
 
@@ -137,18 +137,18 @@ def _plain(text: str) -> str:
 
 FILE = "plans.jsonl"
 ALIKE = 0.3
-"""The minimum similarity required to show a plan as an example."""
+"""A plan must be at least this similar to be shown as an example."""
 SAME = 0.9
-"""The minimum similarity required to reuse a plan, for a call to the same tool, without asking a model."""
+"""A plan for the same tool that is at least this similar is reused without asking a model."""
 EXAMPLES = 2
 
 
 class Outcome(Struct, frozen=True):
-    """A plan that has been run, its topic, and whether it produced an answer."""
+    """A plan that was run, its topic, and whether it produced an answer."""
 
     about: str
     tool: str
-    """The called tool. A plan may name the tool's arguments, so it is reused only for this tool."""
+    """The called tool. The plan is reused only for this tool, because it may name the tool's arguments."""
     plan: Plan
     settled: bool
 
@@ -168,9 +168,7 @@ class Remembered(Struct):
 
 
 class Plans:
-    """Plans by topic, in a file to which several processes may append. Without a folder, the plans are kept only in
-    memory.
-    """
+    """Plans by topic, in a file to which several processes may append. Without a folder, plans are only in memory."""
 
     def __init__(self, folder: Path | None = None, *, embed: Embedder | None = None) -> None:
         self._file = folder / FILE if folder is not None else None
@@ -195,7 +193,7 @@ class Plans:
                     out.write(msgspec.json.encode(outcome) + b"\n")
 
     def like(self, about: str) -> list[tuple[float, Remembered]]:
-        """Return plans that worked for similar topics, the most similar first."""
+        """Return plans that worked for similar topics, most similar first."""
         (vector,) = self._embed([about])
         with self._lock:
             found = [(similarity(vector, each.vector), each) for each in self._known.values() if each.works]

@@ -1,7 +1,7 @@
-"""User-defined operations: tools from any MCP server, either started as a process or reached at an address. Needs the
+"""User-defined operations: tools from any MCP server, which is started as a process or reached at an address. Needs the
 extra `mcp`.
 
-A tool answers either with JSON that has a Boolean `value`, which settles a step, or with text for the model.
+A tool's answer is either JSON with a Boolean `value`, which settles a step, or text for the model.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -29,7 +29,7 @@ class McpOperation:
 
 
 class McpServer:
-    """A server that is connected from a separate thread, because operations are synchronous.
+    """A server connected from a separate thread, because operations are synchronous.
 
     `where` is either a command, given as a sequence, or an address. Use the server in a `with` statement.
     """

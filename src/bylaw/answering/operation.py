@@ -1,6 +1,6 @@
-"""The typed operations in a plan (ShieldAgent, 3.3). Each step has a name by which later steps refer to it.
+"""The typed operations in a plan (ShieldAgent, 3.3). Each step has a name, which later steps use.
 
-A plan belongs to a rule, not to a conversation. `{argument}` in a plan is replaced by that argument of the call.
+A plan belongs to a rule, not to a conversation. In a plan, `{argument}` is replaced by that argument of the call.
 """
 
 from collections.abc import Collection, Mapping
@@ -28,7 +28,7 @@ class Search(Struct, frozen=True, tag_field="operation", tag="search"):
 
 
 class Check(Struct, frozen=True, tag_field="operation", tag="binary_check"):
-    """Asks a model a yes-or-no question about the results of searches."""
+    """Asks a model a yes-or-no question about search results."""
 
     name: str
     question: str
@@ -36,9 +36,9 @@ class Check(Struct, frozen=True, tag_field="operation", tag="binary_check"):
 
 
 class Detect(Struct, frozen=True, tag_field="operation", tag="detect"):
-    """Checks whether the results of searches contain something of the given kind.
+    """Checks whether search results contain something of the given kind.
 
-    If there is a detector with that name, it decides. If there is none, a model does.
+    If there is a detector with that name, it decides. Otherwise, a model decides.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Detect(Struct, frozen=True, tag_field="operation", tag="detect"):
 
 
 class Verify(Struct, frozen=True, tag_field="operation", tag="formal_verify"):
-    """A formula over earlier answers, evaluated in the same way as rules.
+    """A formula over earlier answers, evaluated like a rule.
 
     A formula with temporal operators is evaluated over the steps of the history. An answer holds at the steps that it
     quotes.
@@ -62,7 +62,7 @@ class Argument(Struct, frozen=True):
 
     name: str
     value: str
-    """`{history}` and `{call}` are replaced by the complete history and the complete call, as data."""
+    """`{history}` and `{call}` are replaced by the full history and the full call, as data."""
 
 
 class Use(Struct, frozen=True, tag_field="operation", tag="use"):
@@ -77,7 +77,7 @@ Step = Search | Check | Detect | Verify | Use
 
 
 class Plan(Struct, frozen=True):
-    """Steps in the order of execution. The step named after a predicate determines the predicate's value."""
+    """Steps in the order of execution. A step named after a predicate determines the predicate's value."""
 
     steps: tuple[Step, ...]
 
@@ -85,7 +85,7 @@ class Plan(Struct, frozen=True):
         return {step.name: step for step in self.steps}
 
     def faults(self, predicates: Collection[str], tools: Collection[str] = ()) -> list[str]:
-        """Return why the plan cannot be run for these predicates. Empty if it can."""
+        """Return why the plan cannot be run for these predicates. Empty if it can be run."""
         found: list[str] = []
         known: dict[str, Step] = {}
         if not 0 < len(self.steps) <= MOST_STEPS:

@@ -1,8 +1,8 @@
-"""Asks a model once what a request allows, using the user's words and the tool catalogue.
+"""Asks a model once what a request allows. The question contains the user's words and the tool catalogue.
 
 No function here raises an error because of a model's answer, or waits longer than `patience`. A part of the answer
-allows nothing if it quotes words that the request does not contain or names an unknown tool. If there is no answer, the
-user is asked.
+allows nothing if it names an unknown tool or quotes words that are not in the request. If there is no answer, the user
+is asked.
 """
 
 import json
@@ -38,18 +38,17 @@ from bylaw.text.folding import fold
 
 _Made = TypeVar("_Made")
 PATIENCE = 15.0
-"""The maximum number of seconds that a call waits for an answer. If the answer arrives later, the next call can use it.
-"""
+"""The maximum number of seconds that a call waits for an answer. The next call can use an answer that arrives later."""
 MOST_ASKED = 64
 """The maximum number of concurrent questions."""
 FAILURES = 3
-"""The number of consecutive failures after which a model is considered down."""
+"""After this many consecutive failures, a model is considered down."""
 PAUSE = 30.0
-"""How many seconds to wait before asking a model that is down again, to see whether it has recovered."""
+"""The number of seconds to wait before a model that is down is tried again."""
 
 
 class PatientChat:
-    """A chat for many threads. Each thread waits only for its own question, and no longer than `patience`."""
+    """A chat for many threads. Each thread waits only for its own question, for at most `patience` seconds."""
 
     def __init__(self, chat: Chat, patience: float = PATIENCE) -> None:
         self._chat, self._patience = chat, patience
@@ -59,7 +58,7 @@ class PatientChat:
         self.queries = 0
 
     def ask(self, asked: Request, made: Callable[[Answer], _Made | None]) -> _Made | str:
-        """Return the converted answer, or why it is missing. An unreadable answer is not converted."""
+        """Return the converted answer, or why there is none. An unreadable answer is not converted."""
         waiting = self._begin(asked, made)
         if isinstance(waiting, str):
             return waiting
@@ -70,7 +69,7 @@ class PatientChat:
             return f"the model gave no answer within {self._patience:g} seconds"
 
     def _begin(self, asked: Request, made: Callable[[Answer], _Made | None]) -> Future[_Made | str] | str:
-        """Return the pending answer, or the reason why the model is not asked now."""
+        """Return the pending answer, or why the model is not asked now."""
         with self._lock:
             waiting = self._under_way.get(asked.key)
             if waiting is not None:
@@ -81,7 +80,7 @@ class PatientChat:
                 return "too many questions are waiting for the model"
             waiting = self._under_way[asked.key] = Future[_Made | str]()
             self.queries += 1
-        # The program can exit without waiting for a model.
+        # The program can exit while a model is still answering.
         threading.Thread(target=self._ask, args=(asked, made, waiting), daemon=True).start()
         return waiting
 
@@ -128,8 +127,8 @@ MEANING_SCHEMA = schema_of(SaidOfCall)
 
 
 def second_question(doubt: Doubt) -> Request:
-    """Return the question to the model about a call: whether the call is what the user means or, if the user did not
-    ask for it, whether the user's request needs it.
+    """Return a question to the model about a call. It asks whether the user means the call or, if they did not ask for
+    it, whether their request needs it.
     """
     call = "\n".join(f"- {name}: {_written(value)}" for name, value in doubt.arguments.items())
     given = {
@@ -154,7 +153,7 @@ def meaning_of(reply: SaidOfCall, doubt: Doubt) -> Meaning:
 
 
 def _shown(doubt: Doubt) -> str:
-    """Return the results, each after its look-up. Even an empty result may be the reason for an answer."""
+    """Return the results, each after its look-up. Even an empty result may support an answer."""
     return "\n\n".join(
         f"[{number}] {each.tool}({_given(each.arguments)}) showed:\n{each.text}"
         for number, each in enumerate(doubt.shown, start=1)
@@ -240,9 +239,9 @@ def _closed(schema: object) -> str:
 
 
 class RequestReader:
-    """Reads requests with a model. Each request is asked about once, and known answers are not requested again.
+    """Reads requests with a model. Asks about each request once and does not ask for known answers.
 
-    Several threads may use it. Each thread waits only for its own question, and no longer than `patience`.
+    Several threads may use it. Each thread waits only for its own question, for at most `patience` seconds.
     """
 
     def __init__(
@@ -253,14 +252,14 @@ class RequestReader:
         patience: float = PATIENCE,
         meanings: Mapping[str, Meaning] | None = None,
     ) -> None:
-        """`known` contains earlier answers about requests, and `meanings` contains earlier answers about calls, both by
-        question key.
+        """`known` contains earlier answers about requests, and `meanings` contains earlier answers about calls. Both
+        are keyed by question.
         """
         self._asking = PatientChat(chat, patience) if chat is not None else None
         self.known: dict[str, Allowance] = dict(known or {})
         self.meanings: dict[str, Meaning] = dict(meanings or {})
         self.unanswered: dict[str, str] = {}
-        """The latest requests without a usable answer, each with the reason, by question key."""
+        """The latest requests without a usable answer, each with the reason, keyed by question."""
         self.not_looked_at: dict[str, str] = {}
 
     @property
@@ -271,7 +270,7 @@ class RequestReader:
         return _PackReader(self, pack.schema.deeds)
 
     def read(self, text: str, tools: Mapping[str, Tool]) -> Allowance:
-        """Return what a request allows. If there is no answer, the result allows nothing and gives the reason."""
+        """Return what a request allows. If there is no answer, nothing is allowed and the result gives the reason."""
 
         def made(answer: Answer) -> Allowance | None:
             reply = reply_of(answer)
@@ -314,7 +313,7 @@ class _PackReader:
 
 
 def _keep(kept: dict[str, _Made], key: str, value: _Made) -> _Made:
-    """Keep a value. If there are too many, drop the oldest one."""
+    """Keep a value. If there are too many, drop the oldest."""
     while len(kept) >= MOST:
         # Another thread may have removed the entry.
         kept.pop(next(iter(kept), key), None)
@@ -332,7 +331,7 @@ def reply_of(answer: Answer) -> Reply | None:
 
 
 def _with_bounds_as_text(said: Any) -> Any:
-    """Convert bounds to text, because many models write 140 as a number in an answer that is otherwise correct."""
+    """Convert bounds to text, because many models write 140 as a number in otherwise correct answers."""
     if isinstance(said, list):
         return [_with_bounds_as_text(each) for each in cast("list[Any]", said)]
     if not isinstance(said, dict):
@@ -355,9 +354,7 @@ def allowance_of(reply: Reply, text: str, tools: Mapping[str, Tool]) -> Allowanc
 
 
 class _Checking:
-    """Checks an answer against the request. Parts of the answer that are not based on the request are left out and
-    reported.
-    """
+    """Checks an answer against the request. Parts that are not based on the request are left out and reported."""
 
     def __init__(self, text: str, tools: Mapping[str, Tool]) -> None:
         self._text, self._tools = text, tools
@@ -409,7 +406,7 @@ class _Checking:
         )
 
     def _sources(self, said: SaidSource) -> tuple[Source, ...]:
-        """Return a source for each tool. If no tool is known, the value may come from any tool."""
+        """Return a source for each tool. Without a known tool, the value may come from any tool."""
         known = [tool for tool in said.tools if tool in self._tools]
         self.faults += [f"`{tool[:80]}` is not a tool" for tool in said.tools if tool not in self._tools]
         named = self._spans(said.named)

@@ -1,6 +1,4 @@
-"""Runs as much of a plan as one predicate needs. A model's answer counts only if the quotes in it occur in the
-history.
-"""
+"""Runs as much of a plan as one predicate needs. A model's answer is used only if its quotes occur in the history."""
 
 import itertools
 import re
@@ -36,7 +34,7 @@ class Operation(Protocol):
         ...
 
     def run(self, arguments: Mapping[str, Any]) -> str:
-        """Return JSON with a Boolean `value` and optional `quotes` and `because`, or return text for the model."""
+        """Return text for the model, or JSON with a Boolean `value` and optional `quotes` and `because`."""
         ...
 
 
@@ -78,7 +76,7 @@ class PlanRun:
         self._found: dict[str, Claim] = {}
 
     def find(self, name: str) -> Claim:
-        """Return the result of a named step. The steps that it uses run first."""
+        """Return the result of a named step. The steps that it needs run first."""
         if name not in self._found:
             self._found[name] = self._take(self._steps[name])
         return self._found[name]
@@ -119,7 +117,7 @@ class PlanRun:
         return self._checked(value, reply.quotes, reply.because)
 
     def _checked(self, value: bool | None, quotes: tuple[AnswerQuote, ...], because: str) -> Claim:
-        """Return a claim if the quotes in it occur in the history. A positive answer needs at least one quote."""
+        """Return a claim if its quotes occur in the history. A positive answer needs at least one quote."""
         wrong = [quote for quote in quotes if not self._history.holds(quote)]
         if wrong:
             return Claim(because=f"quotes text that is not in step {wrong[0].step}: {wrong[0].text[:80]}")
@@ -142,7 +140,7 @@ class PlanRun:
         try:
             text = self._operations[step.tool].run(given)
         except Exception as error:
-            # If a user-defined operation fails, it settles nothing.
+            # A user-defined operation that fails settles nothing.
             return Claim(because=f"{step.tool} failed: {type(error).__name__}: {error}")
         try:
             told = msgspec.json.decode(text, type=_Told)
@@ -153,7 +151,7 @@ class PlanRun:
         return Claim(told.value, (), told.because or f"{step.tool} says so")
 
     def _pieces(self, names: Sequence[str]) -> list[Piece]:
-        """Return the results of the named steps, in history order. Results that are answers are marked."""
+        """Return the results of the named steps in history order. Answers among them are marked."""
         found: dict[tuple[int, str], Piece] = {}
         for name in names:
             claim = self.find(name)
@@ -175,7 +173,7 @@ def verified(formula: Formula, claims: Mapping[str, Claim]) -> bool | None:
     """Whether a formula holds over claims. None if that depends on an unknown claim.
 
     Without temporal operators, the formula is evaluated once. With them, it is evaluated over the quoted steps in
-    order: a true claim holds at the steps that it quotes, and a false claim holds nowhere.
+    order. A true claim holds at the steps that it quotes, and a false claim holds nowhere.
     """
     if is_propositional(formula):
         return holds(formula, [{name: claim.value for name, claim in claims.items()}])

@@ -1,5 +1,5 @@
 """Asks a model what the user stated about facts that only the user knows. For each value, the model must quote the
-user's own words.
+user.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ class Statements(Struct, frozen=True):
 
 SCHEMA = schema_of(Statements)
 TOKENS = 200
-"""The maximum length of an answer about one fact, in tokens."""
+"""The maximum number of tokens in an answer about one fact."""
 
 
 def statement_request(pack: Pack, facts: Mapping[str, Field], act: Act, events: Sequence[Event]) -> Request:
@@ -51,8 +51,8 @@ def statement_request(pack: Pack, facts: Mapping[str, Field], act: Act, events: 
 
 
 def statement_answer(name: str, field: Field, act: Act, answer: Answer, events: Sequence[Event]) -> Answered:
-    """Interpret the answer. A value settles nothing if it is not valid for the field or is not supported by a quote
-    from the user.
+    """Interpret the answer. A value settles nothing if it is invalid for the field or has no supporting quote from the
+    user.
     """
     replies = answer.read(Statements)
     if replies is None:

@@ -1,1 +1,1 @@
-"""Policies, the document they come from, and their tools. Start at `statement`."""
+"""Policies, their document, and their tools. Start at `statement`."""

@@ -29,7 +29,7 @@ class WrittenEvent(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Variation(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a case differs from the base case above it."""
+    """How a case differs from the base case before it."""
 
     note: Scalar = ""
     now: Scalar | None = None
@@ -45,7 +45,7 @@ class Variation(Struct, frozen=True, forbid_unknown_fields=True):
     want: Scalar | dict[str, Any] | None = None
     """The expected outcome.
 
-    The default is the opposite of the base case's outcome, if that is permit, deny, kept or broken.
+    If the base case expects permit, deny, kept or broken, the default is the opposite.
     """
 
 
@@ -55,7 +55,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
     rule: Scalar | None = None
     now: Scalar | None = None
     call: Scalar | Things = {}
-    """A tool with its arguments, or only the tool's name. The default is the first tool that the policy applies to."""
+    """A tool with its arguments, or only the tool's name. The default is the first tool to which the policy applies."""
     facts: Things = {}
     world: Things | None = None
     events: list[WrittenEvent] | None = None
@@ -86,7 +86,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         return str(next(told, "as written"))
 
     def varied(self, change: Variation) -> "WrittenCase":
-        """Return the case after a variation. The variation's arguments and fields replace those in the case."""
+        """Return the case after a variation. The variation replaces some of its arguments and fields."""
         call: Scalar | Things = self.call
         if self.rule is None:
             call = change.call if change.call.keys() - self.called.keys() else _over(self.called, change.call)
@@ -105,8 +105,8 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def _happened(self, change: Variation) -> list[WrittenEvent] | None:
-        """Return the events after a variation, which may replace each side's last message and, for a rule, the last
-        call.
+        """Return the events after a variation. A variation may replace the last message of either side and, for a rule,
+        also the last call.
         """
         events = self.events if change.events is None else change.events
         if events is None:
@@ -122,7 +122,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         return [each for each in made if each is not None]
 
     def unmet(self, change: Variation) -> Iterator[tuple[str, str]]:
-        """Yield the keys in a variation that replace nothing, each with the reason."""
+        """Yield the keys of a variation that replace nothing, each with the reason."""
         events = (self.events if change.events is None else change.events) or []
         for side in _SIDES:
             if getattr(change, side) is not UNSET and _last(events, side) is None:
@@ -157,7 +157,7 @@ class CasesFile(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def written_out(self) -> list[WrittenCase]:
-        """Return every case, each followed by its variations in the form of full cases."""
+        """Return every case, each followed by its variations. Variations are returned as full cases."""
         return [each for case in self.cases for each in (case, *map(case.varied, case.variations))]
 
 

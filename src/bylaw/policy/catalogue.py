@@ -15,13 +15,13 @@ _SCHEMAS = ("inputSchema", "input_schema", "parameters", "inputs")
 
 
 class CatalogueError(BylawError):
-    """Raised if the file named by `from:` in tools.yaml is not a tool catalogue."""
+    """Raised if the file that `from:` names in tools.yaml is not a tool catalogue."""
 
     code = "BY410"
 
 
 def with_catalogue(source: Located, data: bytes, *, file: str) -> tuple[Located, list[BylawError]]:
-    """Merge the tools in a catalogue with the entries for the same tools in `tools.yaml`."""
+    """Merge a catalogue's tools with the entries for the same tools in `tools.yaml`."""
     try:
         found = read_catalogue(data, file=file)
     except CatalogueError as error:

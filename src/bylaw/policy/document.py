@@ -1,4 +1,4 @@
-"""The policy document: its text, its sentences and the positions of quotes. It may consist of several files."""
+"""The policy document: its text, its sentences and the positions of quotes. It may have several files."""
 
 import hashlib
 import re
@@ -32,16 +32,16 @@ class Sentence(Struct, frozen=True):
     start: int
     end: int
     line: int
-    """The line on which the sentence starts, counted from 1."""
+    """The line number at which the sentence starts, counted from 1."""
     index: int
-    """The number of the sentence on the line where it starts, counted from 1."""
+    """The sentence's number among those that start on its line, counted from 1."""
     heading: str
     text: str
-    """The text with single spaces."""
+    """The text with all white space reduced to single spaces."""
 
     @property
     def digest(self) -> str:
-        """Twelve hex digits that stand for the sentence in places where its text must not appear."""
+        """Twelve hex digits that identify the sentence where its text must not appear."""
         return digest_of(self.text)
 
     @property
@@ -61,7 +61,7 @@ def digest_of(text: str) -> str:
 
 
 def sentences_of(text: str) -> Iterator[Sentence]:
-    """Yield every sentence, list item and table row. Headings, and labels such as `Payment:`, are left out."""
+    """Yield every sentence, list item and table row. Headings and labels such as `Payment:` are left out."""
     seen_on: dict[int, int] = {}
     line, counted = 1, 0
     for start, end, heading in _blocks(text):
@@ -128,8 +128,8 @@ LONGEST = 2_000_000
 """The maximum length of a document in characters: about a thousand pages."""
 _BETWEEN = "\n\n"
 _RIVALS = 8
-"""How many sentences to compare with a quote letter by letter. Those that share the most words with the quote are
-compared.
+"""The number of sentences to compare with a quote letter by letter. These are the sentences that share the most words
+with it.
 """
 
 Range = tuple[int, int]
@@ -137,7 +137,7 @@ Range = tuple[int, int]
 
 
 class File(Struct, frozen=True):
-    """A file that belongs to a document, and where the file starts in the whole text."""
+    """A file that belongs to a document, and its starting position in the whole text."""
 
     name: str
     start: int
@@ -158,7 +158,7 @@ class Document:
 
     @classmethod
     def joined(cls, files: Sequence[tuple[str, str]], *, name: str) -> "Document":
-        """Join several files, each given as a name and a text. A quote never spans two files."""
+        """Join several files, each given as a name and a text. A quote is always within one file."""
         made = cls(_BETWEEN.join(text for _, text in files), name=name)
         start, found = 0, list[File]()
         for each, text in files:
@@ -173,7 +173,7 @@ class Document:
 
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
-        """All sentences, list items and table rows. Headings, and labels such as `Payment:`, are left out."""
+        """All sentences, list items and table rows. Headings and labels such as `Payment:` are left out."""
         if len(self.files) == 1:
             return tuple(sentences_of(self.text))
         return tuple(
@@ -235,22 +235,22 @@ class Document:
         return self._by_digest.get(digest, ())
 
     def places(self, words: str) -> tuple[Range, ...]:
-        """Return every occurrence of words, ignoring line breaks.
+        """Return all places where the given words occur, ignoring line breaks.
 
-        If the words are a whole sentence, only places with that whole sentence count. Clause numbers are ignored.
+        If the words are a whole sentence, only whole sentences match. Clause numbers are ignored.
         """
         words = " ".join(words.split())
         return tuple(self._by_text.get(words) or (self._flat.places(words) if words else ()))
 
     def find(self, quote: str) -> Range | None:
-        """Return the first place of a quote, or None if the quote does not occur."""
+        """Return the first place of a quote, or None if it does not occur."""
         return next(iter(self.places(quote)), None)
 
     def starting_in(self, start: int, end: int) -> Sequence[Sentence]:
         return self.sentences[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
 
     def within(self, start: int, end: int) -> Sequence[Sentence]:
-        """Return the sentences that overlap a range."""
+        """Return the sentences that overlap a character range."""
         first = bisect_right(self._starts, start) - 1
         first += first < 0 or self.sentences[first].end <= start
         return self.sentences[first : bisect_left(self._starts, end)]
@@ -289,7 +289,7 @@ class Document:
 
 
 class _Flat:
-    """The text with single spaces, so that a search ignores line breaks."""
+    """The text with all white space reduced to single spaces, so that a search ignores line breaks."""
 
     def __init__(self, files: Iterable[File]) -> None:
         self._here: list[int] = []
@@ -302,7 +302,7 @@ class _Flat:
                 self._there.append(match.start() + file.start)
                 parts.append(match[0])
                 length += len(match[0]) + 1
-            # No quote contains this character, so no quote spans two files.
+            # No quote contains this character, so every quote is within one file.
             parts.append("\0")
             length += 2
         self._text = " ".join(parts)
@@ -358,14 +358,14 @@ class Quote(Struct, frozen=True):
     which: Which = EVERYWHERE
 
     def places(self, document: Document) -> tuple[Range, ...]:
-        """Return the places that the quote refers to. Empty if the words do not occur there."""
+        """Return the places to which the quote refers. Empty if the words do not occur there."""
         found = document.places(self.words)
         return found if self.which == EVERYWHERE else tuple(each for each in found if self.which.holds(each, document))
 
 
 def read_quote(written: str, document: Document | None = None) -> Quote:
-    """Parse a quote as written. If the document contains the text together with its bracketed part, that part belongs
-    to the quote.
+    """Parse a quote as written. If the document contains the quoted text followed by its bracketed part, that part
+    belongs to the quote.
     """
     match = _WHICH.match(written)
     if match is None or (document is not None and document.places(written)):
@@ -381,7 +381,7 @@ def read_quote(written: str, document: Document | None = None) -> Quote:
 
 
 def places_of(written: str, document: Document) -> tuple[Range, ...]:
-    """Return the places that a quote, as written, refers to. All coverage is computed with this function."""
+    """Return the places to which a written quote refers. All coverage is computed with this function."""
     return read_quote(written, document).places(document)
 
 
@@ -503,7 +503,7 @@ _SAYS_NOW = re.compile(
     re.IGNORECASE,
 )
 _ONLY_AS_OF = re.compile(r"^\W*as of\s+(?:\w+day,?\s+)?(?P<when>\d{4}-\d\d-\d\d|[\w ,.]{4,24}\d{4})\W*$", re.IGNORECASE)
-"""A sentence that continues after the date states an effective date, not the current time."""
+"""If the sentence continues after the date, it states an effective date, not the current time."""
 _ISO = re.compile(r"(\d{4})([-/.])(\d\d)\2(\d\d)")
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _MONTH_FIRST = re.compile(r"([a-z]+)\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})", re.IGNORECASE)
@@ -519,7 +519,7 @@ class Clock(Struct, frozen=True):
 
     @property
     def by_day(self) -> str:
-        """The time. If the document names only a date, a time in working hours on that date."""
+        """The time. If the document names only a date, this is a time in working hours on that date."""
         return self.now.replace("T00:00:00", "T10:00:00")
 
 

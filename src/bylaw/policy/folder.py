@@ -16,7 +16,9 @@ from bylaw.policy.tool import Postures
 from bylaw.policy.yaml import Located, Read, Scalar, YamlError, read_record, read_yaml
 
 OUTSIDE = "BYLAW_OUTSIDE"
-"""The environment variable that lists further folders from which packs may read, separated as in PATH."""
+"""The environment variable that lists additional folders from which packs may read. The separator is the same as in
+PATH.
+"""
 READY = Path(__file__).parent.parent / "packs"
 """The folder that contains the built-in packs. Any pack may read them."""
 LARGEST = 16_000_000
@@ -37,12 +39,12 @@ class Reach:
         self._is_wide = False
 
     def holds(self, path: Path) -> bool:
-        """Whether a path, with links resolved, is in an allowed folder."""
+        """Whether a path is in an allowed folder after links are resolved."""
         found = _resolved(path)
         if found is None:
             return False
         if not self._is_wide and not self._has(found):
-            # Other folders are examined only if the pack refers to files outside its own.
+            # Examine other folders only if the pack refers to files outside its own folder.
             allowed = [Path(each) for each in os.environ.get(OUTSIDE, "").split(os.pathsep) if each]
             self._folders += [_resolved(each) for each in (_home(self._root), READY, *allowed)]
             self._is_wide = True
@@ -52,10 +54,10 @@ class Reach:
         return any(folder is not None and found.is_relative_to(folder) for folder in self._folders)
 
     def read(self, path: Path, *, file: str) -> bytes:
-        """Read a file. Raises `OutsideError` if this is forbidden, or `OSError` if reading fails."""
+        """Read a file. Raises `OutsideError` if this is forbidden and `OSError` if reading fails."""
         if not self.holds(path):
             raise OutsideError("is outside the pack's folder", place=file, hint=_HINT)
-        # Do not follow a link that was created in the meantime, and do not block on a pipe.
+        # Do not follow a link that was created after the check, and do not block on a pipe.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
         with open(os.open(path.resolve(), flags | getattr(os, "O_NOFOLLOW", 0)), "rb") as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
@@ -109,7 +111,7 @@ class ManifestError(BylawError):
 
 
 class NothingEnforces(ManifestError):
-    """Raised if a policy has no check and nobody has accepted this."""
+    """Raised if a policy has no check and nobody has accepted that."""
 
 
 class WrittenDocument(Struct, frozen=True, forbid_unknown_fields=True):
@@ -147,7 +149,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PackFolder(Struct):
-    """A pack's files, starting with those of its base pack. Only the manifest is interpreted."""
+    """A pack's files, starting with those of its base pack. This class interprets only the manifest."""
 
     root: Path
     manifest: Manifest
@@ -189,7 +191,7 @@ class PackFolder(Struct):
 
 
 def named_documents(manifest: Manifest) -> list[str]:
-    """Return the files and folders that a manifest names as its document."""
+    """Return the files and folders that a manifest gives as its document."""
     named = manifest.document
     if isinstance(named, list):
         return [str(each) for each in named]
@@ -341,8 +343,8 @@ def _ready_folder(name: str) -> Path | None:
 
 
 def _name(path: Path, root: Path) -> str:
-    """Return the name to use for a file in messages: relative to the pack or, for a file from a base pack, prefixed
-    with that pack's folder.
+    """Return a file's name for messages: relative to the pack or, if it is from a base pack, with that pack's folder in
+    front.
     """
     if path.is_relative_to(root):
         return path.relative_to(root).as_posix()
@@ -363,7 +365,7 @@ class _Files:
         self._read: dict[Path, bytes | None] = {}
 
     def bytes(self, path: Path) -> bytes:
-        """Return the content of a file. Empty if the file cannot be read; the error is reported only once."""
+        """Return the content of a file. Empty if the file cannot be read. The error is reported only once."""
         return self.data(path) or b""
 
     def yaml(self, path: Path, *, shared: tuple[str, ...] = ()) -> Located | None:
@@ -384,7 +386,7 @@ class _Files:
         return None
 
     def text(self, path: Path) -> str:
-        """Return the text of a file. Empty if the file is not text; the error is reported only once."""
+        """Return the text of a file. Empty if the file is not text. The error is reported only once."""
         try:
             return (self.data(path) or b"").decode()
         except UnicodeDecodeError:
@@ -392,7 +394,7 @@ class _Files:
         return ""
 
     def data(self, path: Path, fault: type[BylawError] = YamlError) -> "bytes | None":
-        """Return the content of a file. None if the file cannot be read; the error is reported only once."""
+        """Return the content of a file. None if the file cannot be read. The error is reported only once."""
         if path not in self._read:
             self._read[path] = None
             place = _name(path, self._root)

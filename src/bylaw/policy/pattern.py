@@ -1,4 +1,4 @@
-"""Regular expressions in packs. RE2 takes time linear in the length of the text to search them.
+"""Regular expressions in packs. RE2 searches a text in time proportional to its length.
 
 Patterns use Python syntax. RE2 has no look-around, so use `but_not`: a text matches if it contains the pattern and does
 not contain `but_not`.
@@ -37,7 +37,7 @@ class Match(Protocol):
 
 
 class Pattern:
-    """A pattern, together with a pattern that rules out a match."""
+    """A pattern, and a second pattern that rules out a match."""
 
     __slots__ = ("_but_not", "_pattern")
 
@@ -49,7 +49,7 @@ class Pattern:
         return next(self.finditer(text), None) if self.occurs(text) else None
 
     def occurs(self, text: str) -> bool:
-        """Whether the pattern occurs. This is fast because it works on bytes."""
+        """Whether the pattern occurs. Works on bytes, which is fast."""
         given = _bytes(text)
         if self._pattern.search(given) is None:
             return False
@@ -66,7 +66,7 @@ class Pattern:
 def _bytes(text: str) -> bytes:
     """Encode a text for searching. Cached because several patterns search the same text.
 
-    A lone surrogate, which logs may contain, becomes a question mark.
+    Logs may contain lone surrogates. Each becomes a question mark.
     """
     return text[:LONGEST].encode("utf-8", "replace")
 
@@ -77,7 +77,7 @@ def is_cut(text: str) -> bool:
 
 
 def any_of(patterns: Sequence[Pattern], texts: Sequence[str]) -> Callable[[str], bool]:
-    """Return a function that reports whether any of the patterns occurs in a text."""
+    """Return a function that tells whether any of the patterns occurs in a text."""
     # A flag or a named group could affect other parts of the combined pattern.
     whole = None
     if len(texts) > 1 and not any(_MARKED.search(text) for text in texts):
@@ -127,7 +127,7 @@ _LETTERS = {r"\w": r"\p{L}\p{N}_", r"\d": r"\p{Nd}", r"\s": r"\s\x{85}\p{Z}"}
 
 
 def _translated(text: str) -> str:
-    """Return the pattern in RE2 syntax. Letters of all alphabets match as letters, and `$` also matches before a final
+    """Return the pattern in RE2 syntax. Letters of any alphabet match as letters, and `$` also matches before a final
     line break.
     """
     end = "$" if re.search(r"\(\?[a-zA-Z]*m", text) else r"(?:\n?\z)"

@@ -37,7 +37,7 @@ class Stand(Struct, frozen=True):
 
 
 class Citation(Struct, frozen=True):
-    """Whole sentences that a policy cites, with their place. `text` is None without the document."""
+    """Whole sentences that a policy cites, and where they are. Without the document, `text` is None."""
 
     document: str
     heading: str
@@ -49,7 +49,7 @@ class Citation(Struct, frozen=True):
     again: tuple[Stand, ...] = ()
     """Other places where the same sentences occur. The policy also covers these places."""
     whole: str | None = None
-    """The sentences, with clause numbers. None without the document."""
+    """The sentences, including clause numbers. None without the document."""
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
@@ -67,7 +67,7 @@ def told_place(document: str, line: int, heading: str) -> str:
 
 
 class Unenforced(Struct, frozen=True):
-    """A named person's acceptance that, for now, a policy is not enforced."""
+    """A named person's decision to leave a policy unenforced for now."""
 
     accepted_by: str
     reason: str
@@ -88,7 +88,7 @@ class Policy(Struct, frozen=True):
 
 
 class WrittenTools(Struct, frozen=True, forbid_unknown_fields=True):
-    """The tools that a policy applies to, selected by effect and parameters."""
+    """Selects the tools to which a policy applies, by effect and parameters."""
 
     effect: Scalar | None = None
     with_: Scalar | list[Scalar] = field(name="with", default_factory=list[Scalar])
@@ -96,8 +96,8 @@ class WrittenTools(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenSpan(Struct, frozen=True, forbid_unknown_fields=True):
-    """A citation in policies.yaml: words, or a location and a digest. `at` lists several locations; a heading by itself
-    covers its section.
+    """A citation in policies.yaml: words, or a location and a digest. `at` lists several locations. A heading by itself
+    covers its whole section.
     """
 
     quote: Scalar | None = None
@@ -140,7 +140,7 @@ _EFFECTS = ("read", "write", "none")
 
 
 def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Located | None, list[BylawError]]:
-    """Add the policies that are stated only by guards to those in policies.yaml. Also return the errors."""
+    """Add policies that only guards state to those in policies.yaml. Also return the errors."""
     faults: list[BylawError] = []
     places: dict[YamlPath, str] = {}
     functions = {node.name: (node, file) for file, text in guards.items() for node in _stating(text)}
@@ -183,7 +183,7 @@ def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Loca
 
 
 def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[str, str]) -> Located | None:
-    """Add `kind: rule` to policies that a rule or limit names but no guard states."""
+    """Add `kind: rule` to policies that a rule or limit names and no guard states."""
     listed: Any = source.data.get("policies") if source is not None else None
     data: Any = rules.data if rules is not None else {}
     given: list[Any] = [each for part in ("rules", "limits") if isinstance(data.get(part), list) for each in data[part]]
@@ -200,7 +200,7 @@ def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[st
 
 
 def _stating(text: str) -> Iterator[ast.FunctionDef]:
-    """Yield the functions that annotate `call`. The annotation names the tools that a function checks.
+    """Yield the functions with an annotation on `call`. The annotation names the tools that a function checks.
 
     Syntax errors are reported where guards are parsed.
     """

@@ -15,7 +15,7 @@ Trust = Literal["record", "content"]
 
 
 class Misfit(Struct, frozen=True):
-    """Replaces an argument that does not match its declaration. A guard that reads the argument cannot decide."""
+    """Replaces an argument that does not match its declaration. A guard that uses this argument cannot decide."""
 
     why: str
 
@@ -42,10 +42,10 @@ class WrittenEffect(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenCardFact(Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry of `show` in tools.yaml: an additional fact for cards and sentences."""
+    """An entry of `show` in tools.yaml: an additional fact for a tool's cards and sentences."""
 
     value: Scalar = ""
-    """An expression in the guard language over `call` and `facts`."""
+    """An expression in the guard language that uses `call` and `facts`."""
     title: Scalar = ""
     currency: Scalar = ""
     unit: Scalar = ""
@@ -81,7 +81,7 @@ class WrittenElement(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenTarget(Struct, frozen=True, forbid_unknown_fields=True):
-    """The element that an action targets, under `on` of tools.yaml."""
+    """The element at which an action is aimed, under `on` of tools.yaml."""
 
     page: Scalar = ""
     """A pattern for the page's address, excluding the query."""
@@ -94,34 +94,34 @@ class WrittenTarget(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
-    """How to parse an argument and what conditions its content must meet, under `reads` of tools.yaml."""
+    """How to parse an argument, and the conditions that its content must meet. Under `reads` of tools.yaml."""
 
     argument: Scalar = ""
     as_: Scalar = field(name="as", default="")
     dialect: Scalar = ""
     statements: list[Scalar] = []
     tables: list[Scalar] = []
-    """Patterns for the tables that the statement writes to or, if it writes to none, for the tables that it reads.
+    """Patterns for the tables that a statement writes to. If it writes to none, patterns for the tables that it reads.
 
     Each table must match one of the patterns.
     """
     bounded: bool | None = None
     program: Scalar | list[Scalar] = []
     commands: list[Scalar] = []
-    """Patterns, one of which must match the whole command. Every word of the command must be known before the command
+    """The whole command must match one of these patterns. Every word of the command must be known before the command
     runs.
     """
     operands: list[Scalar] = []
-    """Patterns, each of which must match at least one operand of the command."""
+    """Each of these patterns must match at least one operand of the command."""
     options: list[Scalar] = []
     """Option names. The command must have one of these options, or may have one."""
     without_options: list[Scalar] = []
-    """Option names. It must be certain that the command has none of these options."""
+    """Option names. The command must certainly have none of these options."""
     root: Scalar = ""
     """The folder to which paths are relative."""
     inside: bool | None = None
     ordinary: bool | None = None
-    """Whether every file whose contents the call reads is named explicitly and has an ordinary name."""
+    """Whether the call explicitly names every file whose contents it reads, and all these names are ordinary."""
     runs: bool | None = None
     """Whether the command is one of the `runs` of tools.yaml."""
     fresh: bool = False
@@ -161,7 +161,7 @@ class WrittenAction(Struct, frozen=True, forbid_unknown_fields=True):
     reads: WrittenReads | None = None
     where: dict[str, Scalar] = {}
     fallback: bool = False
-    """Whether the action applies only if no other action matches."""
+    """Whether the action applies only if no other action does."""
     effect: Scalar = ""
     take: dict[str, Scalar | WrittenTake] = {}
     description: Scalar = ""
@@ -182,51 +182,51 @@ _DESCRIPTIONS: tuple[Scalar, ...] = ("element", "startElement", "endElement")
 
 
 class WrittenPages(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a conversation reports browser pages, under `pages` of tools.yaml."""
+    """How a conversation reports browser pages. Under `pages` of tools.yaml."""
 
     tools: list[Scalar] = field(default_factory=lambda: ["browser_*"])
     """Tools that show or change the page. `*` stands for any text."""
     unchanged_by: list[Scalar] = field(default_factory=lambda: list(_UNCHANGED_BY))
     """Browser tools that neither show nor change the page."""
     not_shown_by: list[Scalar] = field(default_factory=lambda: ["browser_evaluate", "browser_run_code*"])
-    """Browser tools whose result is produced by code, so that a snapshot in the result does not count."""
+    """Browser tools whose result comes from code. A snapshot in such a result is ignored."""
     snapshot: Scalar = "browser_snapshot"
     """The tool that shows the current page."""
     target: list[Scalar] = field(default_factory=lambda: ["target", "ref"])
-    """Arguments that refer to an element by a reference."""
+    """Arguments that identify an element by its reference."""
     description: list[Scalar] = field(default_factory=lambda: list(_DESCRIPTIONS))
     """Arguments in which the agent describes the element. Their values are never used or shown."""
     content: list[WrittenElement] = []
     """Parts of a page that anybody may have written."""
     looks: list[Scalar] = []
-    """Patterns for the whole addresses of view-only pages. Opening such a page in a browser changes nothing."""
+    """Patterns for the full addresses of view-only pages. Opening such a page in a browser changes nothing."""
     fields: list[Scalar] = []
-    """Patterns for the whole names of fields on these pages. Typing into such a field changes nothing other than the
-    field.
-    """
+    """Patterns for the full names of fields on these pages. Typing into such a field changes nothing but the field."""
 
 
 class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
     tools: dict[str, WrittenTool | None] = {}
     actions: dict[str, WrittenAction | None] = {}
     otherwise: dict[str, Scalar] = {}
-    """For a tool with actions: the answer on a call that performs no declared action."""
+    """For a tool with actions: the answer to a call that performs no declared action."""
     unread: dict[str, list[Scalar]] = {}
     """The harmless arguments of each tool with actions."""
     secrets: dict[str, list[Scalar]] = {}
-    """For each tool, the arguments in which a value that may be a password, key or token leaves the call unresolved."""
+    """For each tool, arguments whose value may be a secret. A value that looks like a password, key or token leaves the
+    call unresolved.
+    """
     ordinary: list[Scalar] = []
     """Patterns for the names of files with harmless contents, such as `*.py`."""
     runs: list[Scalar] = []
     """Commands that run without asking anybody, such as `pytest [-q] *paths*`."""
     tables: dict[str, WrittenTable | None] = {}
-    """The database's tables, by the names used in statements."""
+    """The database's tables, by the names that statements use."""
     pages: WrittenPages | None = None
     from_: Scalar = field(name="from", default="")
     refused: Scalar = ""
-    """The default value of `refused` for tools that set neither `refused` nor `surely_refused`."""
+    """The default for `refused`. Applies to tools that set neither `refused` nor `surely_refused`."""
     surely_refused: Scalar = ""
-    """The default value of `surely_refused` for the same tools."""
+    """The default for `surely_refused`. Applies to the same tools."""
 
 
 class Tool(Struct, frozen=True):
@@ -240,7 +240,7 @@ class Tool(Struct, frozen=True):
     """Facts that a write makes stale. None if the pack does not declare any."""
     effects: tuple[WrittenEffect, ...] = ()
     refused: str = ""
-    """A pattern for the text results of calls that were not accepted."""
+    """A pattern for text results of calls that were not accepted."""
     also_called: tuple[str, ...] = ()
     """Words for the tool's action that do not occur in the tool's name."""
     others: Any = False
@@ -248,27 +248,27 @@ class Tool(Struct, frozen=True):
     `additionalProperties`.
     """
     surely_refused: str = ""
-    """A pattern for errors of calls that certainly changed nothing. With other errors, this is unknown."""
+    """A pattern for errors that prove that a call changed nothing. After any other error, this is unknown."""
     trust: Mapping[str, Trust] = {}
     """For each result field, whether the system vouches for it (`record`) or anybody may have written it (`content`).
-    `*` covers all other fields; the default is `content`.
+    `*` covers all other fields. The default is `content`.
     """
     texts: frozenset[str] = frozenset()
     """Arguments that are declared as free text."""
     names: frozenset[str] = frozenset()
     """All property names in the arguments' schemas. Any other key in a record is treated as a value."""
     mask: frozenset[str] = frozenset()
-    """Result fields that are hidden from the agent at any depth. Guards and the log can still see them."""
+    """Result fields that are hidden from the agent, at any depth. Guards and the log can still see them."""
     mark: bool = False
-    """Whether text by other authors is marked as such before the agent sees the result."""
+    """Whether text by other authors is marked before the agent sees the result."""
     prepares: bool = False
-    """Whether a write is only a step towards other calls, such as signing in, so that requests seldom name it."""
+    """Whether a write only prepares other calls, such as signing in. Requests seldom mention such a write."""
     title: str = ""
     """The name shown to users. The default is the tool's name written as words."""
     put_as: tuple[str, ...] = ()
-    """Sentences with which agents ask the user, with `{argument}` for each value."""
+    """Sentences that agents use to ask the user, with `{argument}` in place of each value."""
     show: Mapping[str, WrittenCardFact] = {}
-    """Additional facts shown to the user, by the names that `put_as` uses for them."""
+    """Additional facts shown to the user, keyed by their names in `put_as`."""
     of: tuple[str, ...] = ()
     """For an action: the tools that can perform it. Empty for a tool."""
     is_unsaid: bool = False
@@ -281,7 +281,8 @@ class Tool(Struct, frozen=True):
         force_setattr(self, "is_unsaid", self.effect == "write" and self.changes is None and not self.effects)
 
     def trusts(self, field: str) -> bool:
-        """Whether the system vouches for a result field or, if no field is given, for a result without fields.
+        """Whether the system vouches for a result field. Without a field, whether it vouches for a result without
+        fields.
 
         If any field is `content`, a text without fields is treated as `content`, because its parts cannot be told
         apart.
@@ -291,7 +292,7 @@ class Tool(Struct, frozen=True):
         return (self.trust.get(field) or self.trust.get("*")) == "record"
 
     def vouches_for(self, field: str, within: Iterable[str] = ()) -> bool:
-        """Whether the system vouches for a field that is nested inside these other fields."""
+        """Whether the system vouches for a field nested inside these other fields."""
         return self.trusts(field) and "content" not in map(self.trust.get, within)
 
     def undeclared(self, arguments: Mapping[str, Any]) -> str:
@@ -301,7 +302,7 @@ class Tool(Struct, frozen=True):
         return next((name for name in arguments if name not in self.parameters), "")
 
     def fitted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the arguments as guards read them, with a `Misfit` in place of each one that does not match its
+        """Return the arguments as guards read them. A `Misfit` replaces each argument that does not match its
         declaration.
 
         If a tool declares `gold`, it is unknown how the tool treats `Gold`, so a guard must not treat it as a different
@@ -346,11 +347,11 @@ def _is_plain_text(schema: Any) -> bool:
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,6})?")
-"""A number that is unambiguous and fits float precision. `007`, `1e3` and `1,000` stay text."""
+"""A number that is unambiguous and fits into a float. `007`, `1e3` and `1,000` stay text."""
 
 
 def _number_meant(schema: Any, text: str) -> int | float | None:
-    """Return the number that a text contains, if the schema allows only numbers."""
+    """Return the number in a text, if the schema allows only numbers."""
     if not isinstance(schema, dict):
         return None
     declared = cast(dict[str, Any], schema)
@@ -365,8 +366,8 @@ def _number_meant(schema: Any, text: str) -> int | float | None:
 
 
 def _unfit(schema: Any, value: Any, is_required: bool) -> str:
-    """Return why an argument does not match its declaration. A number and its text form are interchangeable because
-    tools accept both.
+    """Return why an argument does not match its declaration. Tools accept a number and its text form, so the two are
+    interchangeable.
     """
     if not isinstance(schema, dict):
         return ""
@@ -391,9 +392,9 @@ def _unfit(schema: Any, value: Any, is_required: bool) -> str:
 
 
 def misfit(tool: Tool | None, arguments: Mapping[str, Any]) -> str:
-    """Return what is wrong with a write's arguments before the write runs. Empty if the tool declares no parameters.
+    """Return what is wrong with a write's arguments before it runs. Empty if the tool declares no parameters.
 
-    A log shows what the tool did with a call. Before the call runs, this is unknown, so this check is stricter than
+    A log shows what the tool did with a call. This is not known before the call runs, so this check is stricter than
     `fitted`.
     """
     if tool is None or tool.effect != "write":
@@ -428,7 +429,7 @@ _CHOICES = frozenset(("anyOf", "oneOf", "enum"))
 def _unlike(schema: Any, value: Any, place: str) -> str:
     """Return how and where a value differs from its declaration, including inside lists and objects.
 
-    Other constraints in the schema are checked by the tool itself.
+    The tool itself checks other constraints in the schema.
     """
     if not isinstance(schema, dict) or value is None:
         return ""
@@ -511,7 +512,7 @@ def _unlike_scalar(declared: set[str], value: Any) -> str:
 
 
 def _number(value: Any) -> Decimal | None:
-    """Return a number, given the number or its text form, which tools also accept."""
+    """Return a number, given as a number or as text. Tools accept both."""
     try:
         read = Decimal(str(value).strip())
     except InvalidOperation:
@@ -527,14 +528,14 @@ Unguarded = Literal["allow", "ask", "deny"]
 Resolve = Literal["agent", "live", "show"]
 
 OnError = Literal["deny", "ask"]
-"""The answer on a call that could not be judged. A write is never allowed."""
+"""The answer to a call that could not be judged. A write is never allowed."""
 
 
 class _Checked(Struct, frozen=True):
-    """A record that validates its fields when code creates it, just as records read from files are validated."""
+    """A record that validates its fields when code creates it, like records that are read from files."""
 
     def __post_init__(self) -> None:
-        """Raise an error for unknown values, because they must never let a call run."""
+        """Raise an error for unknown values. They must never let a call run."""
         for name, kind in get_type_hints(type(self), include_extras=True).items():
             value = getattr(self, name)
             try:
@@ -551,16 +552,15 @@ class ApprovalTerms(_Checked, frozen=True, forbid_unknown_fields=True):
 
     timeout: Seconds = 3600.0
     lifetime: Seconds = 86_400.0
-    """An unused approval expires after this many seconds."""
+    """The number of seconds after which an unused approval expires."""
     default: Literal["reject", "ask"] = "reject"
-    """What happens to a call if no reviewer has answered in time: either it is rejected, or a reviewer is asked again.
-    """
+    """What happens to a call if no reviewer answers in time: the call is rejected, or a reviewer is asked again."""
     stands_in: tuple[str, ...] = ()
-    """Policies on which a reviewer may answer in place of the user if the host does not report user messages."""
+    """Policies for which a reviewer may answer instead of the user if the host does not report user messages."""
 
 
 class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
-    """The section `shield:` of pack.yaml. A policy's posture overrides the tool's posture, which overrides the
+    """The section `shield:` of pack.yaml. A policy's posture overrides the tool's posture, and the tool's overrides the
     pack's.
     """
 
@@ -569,8 +569,8 @@ class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
     policies: dict[str, Posture] = field(default_factory=dict[str, Posture])
     on_error: OnError = "deny"
     on_read_error: Literal["deny", "ask", "allow"] = "deny"
-    """The answer on a read that could not be judged. With `allow`, the read runs and the decision says why it could not
-    be judged.
+    """The answer to a read that could not be judged. With `allow`, the read runs and the decision explains why it could
+    not be judged.
     """
     approval: ApprovalTerms = ApprovalTerms()
     delegation: Literal["ask", "follow"] = "ask"
@@ -578,21 +578,20 @@ class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
     the text.
     """
     handover: bool = False
-    """Whether another principal may continue a conversation. Look-ups are kept; messages, consent and approvals are
+    """Whether another principal may continue a conversation. Look-ups are kept, but messages, consent and approvals are
     not. By default, another principal gets a new conversation.
     """
     unguarded: Unguarded | None = None
-    """The answer on a write to which no policy applies. The default is to ask under `enforce` and otherwise to allow.
-    """
+    """The answer to a write that no policy applies to. The default is to ask under `enforce` and to allow otherwise."""
     unguarded_tools: dict[str, Unguarded] = field(default_factory=dict[str, "Unguarded"])
-    """The answer on such a write, by tool."""
+    """The answer to such a write, by tool."""
     resolve: Resolve = "agent"
     """Who makes a missing look-up: the agent, or the shield through the host's tools. With `live`, the shield uses the
     result. With `show`, the agent sees the result and repeats the call.
     """
 
     def of_unguarded(self, tool: str, called: str = "") -> Unguarded:
-        """Return the answer on a write to which no policy applies.
+        """Return the answer to a write to which no policy applies.
 
         If `called` names a tool, `tool` is an action that calls to that tool perform.
         """

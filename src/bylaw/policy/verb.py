@@ -1,4 +1,4 @@
-"""Verbs in tool names, with the most likely effect of each verb."""
+"""Verbs in tool names, each with its most likely effect."""
 
 import re
 from functools import lru_cache
@@ -39,7 +39,7 @@ VERBS: dict[str, Effect] = {
     **dict.fromkeys(_NONE, "none"),
 }
 _NOUNS = frozenset(("status", "info", "details", "track", "quote"))
-"""Verbs of reading that may be nouns when they begin a name, as in `status_update`."""
+"""Reading verbs that may be nouns at the start of a name, as in `status_update`."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -53,14 +53,14 @@ def _words_of(name: str) -> tuple[str, ...]:
 
 
 def hands_over(tool: str) -> bool:
-    """Whether the tool's name says that it transfers the conversation to a person."""
+    """Whether the tool's name says that it hands the conversation over to a person."""
     words = set(words_of(tool))
     named = "handoff" in words or "handover" in words or {"hand", "over"} <= words
     return named or "escalate" in words or ("transfer" in words and bool(_PERSONS & words))
 
 
 def sounds_harmless(tool: str) -> bool:
-    """Whether the tool's name begins with a verb of reading, thinking or transferring and contains no verb of
+    """Whether the tool's name begins with a verb for reading, thinking or transferring and contains no verb for
     writing.
     """
     words = words_of(tool)

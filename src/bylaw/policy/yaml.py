@@ -1,7 +1,7 @@
-"""Reads YAML, keeps the line of every value, and decodes the data to records. Every value that does not match its
-declaration is reported.
+"""Reads YAML, keeps the line of every value, and decodes the data to records. Reports every value that does not match
+its declaration.
 
-Only `true` and `false` are Booleans, so `yes` is a word. Dates stay text, as do numbers that would change, such as
+Only `true` and `false` are Booleans, so `yes` is a word. Dates stay text. So do numbers that would change, such as
 `007` and numbers with twenty digits. Duplicate keys, anchors and aliases are errors. Faulty values are left out, so
 that all errors are reported together. Later readers can rely on the structure and need to check only the meaning.
 """
@@ -22,11 +22,11 @@ _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
 _NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*([eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)|\.[0-9]+([eE][-+]?[0-9]+)?)$")
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""If libyaml is installed, this parses ten times faster than PyYAML's own loader."""
+"""With libyaml installed, this parses ten times faster than PyYAML's own loader."""
 _DEEPEST = 40
 _LARGEST = 1_000_000
 _COMPLETED = ("tools", "actions", "entities")
-"""Sections in which a file adds to the records of its base."""
+"""Sections in which a file extends the records of its base."""
 
 
 class YamlError(BylawError):
@@ -44,7 +44,7 @@ class Located:
         self._places = places
 
     def place(self, *path: str | int) -> str:
-        """Return `file:line` of the value at `path`, or of its nearest parent."""
+        """Return the `file:line` of the value at `path`, or of its nearest parent."""
         at: YamlPath = path
         while at and at not in self._places:
             at = at[:-1]
@@ -57,7 +57,7 @@ class Located:
         return Located(self.file, self.data, {**self._places, **places})
 
     def shared_out(self, section: str) -> "Located":
-        """If a section uses `get_a, get_b: ...`, return the file with one entry per name."""
+        """If a section uses `get_a, get_b: ...`, return the file with a separate entry for each name."""
         given: Any = self.data.get(section)
         if not isinstance(given, dict) or not any("," in name for name in cast(dict[str, Any], given)):
             return self
@@ -74,7 +74,7 @@ class Located:
         return Located(self.file, {**self.data, section: made}, places)
 
     def under(self, name: str) -> "Located":
-        """If the file is a list, return a file that has the list under this name."""
+        """If the file is a list, return a file with the list under this name."""
         return Located(self.file, {name: self.data[""]}, {(name, *at): line for at, line in self._places.items()})
 
     def at(self, path: YamlPath) -> Any:
@@ -100,8 +100,8 @@ class Located:
     def over(self, base: "Located") -> "Located":
         """Merge this file over `base`: sections by name, lists of records by `id`.
 
-        Records in lists and in sections that add to their base are merged key by key. Elsewhere, this file's value
-        replaces the value in the base.
+        Records in lists are merged key by key. So are records in sections that extend their base. Elsewhere, this
+        file's value replaces the base's value.
         """
         data, places = dict(base.data), dict(base._places)
         for name, section in self.data.items():
@@ -149,7 +149,7 @@ def _id(record: Any) -> str:
 
 
 def read_yaml(text: str, *, file: str) -> Located:
-    """Parse `text`. Raises `YamlError` with the location of the error."""
+    """Parse `text`. Raises `YamlError` with the error's location."""
     if len(text) > _LARGEST:
         hint = f"split the file; the maximum is {_LARGEST:,} characters"
         raise YamlError(f"the file has {len(text):,} characters", place=file, hint=hint)
@@ -169,7 +169,7 @@ def read_yaml(text: str, *, file: str) -> Located:
 
 
 def _told(problem: str, lines: Sequence[str], line: int) -> tuple[str, str]:
-    """Explain a fault on a line, and how to fix it, to somebody who seldom writes YAML."""
+    """Explain a fault on a line, and how to fix it, to a person who seldom writes YAML."""
     text = lines[line - 1] if line <= len(lines) else ""
     if "\t" in text[: len(text) - len(text.lstrip())]:
         return "not YAML: the line is indented with a tab", "indent with spaces"
@@ -305,9 +305,7 @@ def read_record(source: Located, kind: type[FileRecord]) -> Read[FileRecord]:
 
 
 def _found(source: Located, kind: type[Any], message: str) -> tuple[YamlPath, Sequence[str | int], list[BylawError]]:
-    """Return the location and the names in an error, and the errors to report. For an empty value, there is nothing to
-    report.
-    """
+    """Return the location and names in an error, and the errors to report. Nothing is reported for an empty value."""
     expected = _EXPECTED.match(message)
     at = _place(source, kind, message)
     if message.startswith(_INVALID):
@@ -315,7 +313,7 @@ def _found(source: Located, kind: type[Any], message: str) -> tuple[YamlPath, Se
         message = f"{_name(at)} cannot be `{source.at(at)}`"
         return at[:-1], at[-1:], [ShapeError(message, place=source.place(*at), hint=f"known: {words}")]
     if expected is None:
-        # Unknown keys are searched for one by one, because a key may contain any text, even part of a message.
+        # Search for unknown keys one by one. A key may contain any text, even part of a message.
         at, names = next(found for each in (at, ()) if (found := (each, _unknown(source, kind, each)))[1])
         hint = f"known: {', '.join(sorted(_known(kind, at)))}"
         told = [
@@ -357,7 +355,7 @@ def _place(source: Located, kind: type[Any], message: str) -> YamlPath:
 
 
 def _first_key(source: Located, kind: type[Any], message: str, at: YamlPath) -> str:
-    """Return the faulty key, which is the last key in the smallest set that still produces the message."""
+    """Return the faulty key. It is the last key in the smallest set that still produces the message."""
     keys = _items(source, at)
     low, high = 0, len(keys) - 1
     while low < high:

@@ -27,16 +27,16 @@ class Spelling:
         self.is_number = not isinstance(value, str)
         plain = value if isinstance(value, str) else canonical(value)
         self.folded = fold(plain)
-        # If underscores are kept, a value with spaces also matches when it is written with underscores, and vice versa.
+        # If underscores are kept, a value with spaces also matches its form with underscores, and vice versa.
         self._is_word = is_word(plain)
         forms = [self.folded, lowered(plain), self.folded.replace(" ", "_")]
-        # "250.00" states 250, although a number usually must not be part of a longer one.
+        # "250.00" states 250, although a number must normally not be part of a longer one.
         forms += [f"{plain}.0", f"{plain}.00"] if plain.isdecimal() else []
         self._said = tuple(dict.fromkeys(forms))
         self.written: tuple[str, ...] = (plain,)
         if not plain.isascii() or '"' in plain or "\\" in plain or not plain.isprintable():
             self.written = tuple(dict.fromkeys((plain, *(_escaped(plain, ascii=flag) for flag in (False, True)))))
-        # The spellings of a number's whole part, and its fraction.
+        # The spellings of a number's integer part, and its fraction.
         self._fraction, self._day = "", None
         if isinstance(value, str):
             self._parts, self._day = _date(plain)
@@ -45,9 +45,7 @@ class Spelling:
 
     @cached_property
     def runs(self) -> tuple[tuple[str, ...], ...]:
-        """The runs of letters and digits in each kind of spelling. A matching text contains all the runs of one
-        kind.
-        """
+        """The runs of letters and digits in each kind of spelling. A matching text contains every run of some kind."""
         if self.is_number:
             return tuple(runs_of(part.lstrip("-")) for part in self._parts)
         found = _DATE.fullmatch(self.written[0]) if self._parts else None
@@ -56,7 +54,7 @@ class Spelling:
         return (runs_of(self.folded), *other)
 
     def said_in(self, words: str) -> bool:
-        """Whether a folded text states the value in a common spelling that is not inside a longer word or number."""
+        """Whether a folded text states the value in a common spelling, outside any longer word or number."""
         if not self.is_number and any(self._stands(each, words) for each in self._said):
             return True
         return self._matches(words)
@@ -69,7 +67,7 @@ class Spelling:
         return self.is_number and not self._fraction and words in self._parts
 
     def held_in(self, words: str) -> bool:
-        """Like `said_in`, except that the value may also be inside a longer word or number."""
+        """Like `said_in`, but the value may also be inside a longer word or number."""
         return (not self.is_number and occurs(self.folded, words) >= 0) or self._matches(words)
 
     def stands_in(self, text: str) -> bool:
@@ -135,7 +133,7 @@ def _number(number: float) -> tuple[tuple[str, ...], str]:
 
 
 def _in_words(number: int) -> list[str]:
-    """Return a number in words, both as `two hundred and fifty` and as `two hundred fifty`."""
+    """Return a number in words, with and without `and`: `two hundred and fifty`, `two hundred fifty`."""
     if number < len(ONES):
         return [ONES[number]]
     if number < 100:
@@ -155,7 +153,7 @@ def _in_words(number: int) -> list[str]:
 
 
 def _is_said(whole: str, part: str, text: str) -> bool:
-    """Whether a text contains a number that is not part of a longer one. Trailing zeros are allowed."""
+    """Whether a text contains a number that is not part of a longer number. Trailing zeros are allowed."""
     here = text.find(whole)
     while here >= 0:
         end = here + len(whole)
@@ -199,7 +197,9 @@ def _begins(text: str, here: int) -> bool:
 
 
 def _date(text: str) -> tuple[tuple[str, ...], tuple[int, int, int] | None]:
-    """Return the parts of a date, at least one of which a text must contain, and the date's year, month and day."""
+    """Return parts of a date, and the date's year, month and day. A text with the date contains at least one of the
+    parts.
+    """
     match = _DATE.fullmatch(text)
     if match is None or not 1 <= int(match[2]) <= 12:
         return (), None

@@ -1,4 +1,4 @@
-"""Makes untrusted text safe for a terminal, so that no character can move the cursor or hide a line."""
+"""Makes untrusted text safe for a terminal. No character can then move the cursor or hide a line."""
 
 import json
 import logging
