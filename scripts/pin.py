@@ -1,6 +1,6 @@
-"""Writes requirements/*.txt: every package that tests and the container install, with its version and hashes.
+"""Writes requirements/*.txt: the packages for the tests and the container, with versions and hashes.
 
-Run it after changing dependencies or constraints in pyproject.toml: python scripts/pin.py. With --check it only says
+Run it after changing dependencies or constraints in pyproject.toml: python scripts/pin.py. With --check, it only says
 whether the files are up to date. The files name no package index.
 """
 
@@ -16,7 +16,7 @@ FILES = {
     "dev.txt": ("--group", "dev"),
     "service.txt": tuple(f"--extra={name}" for name in SERVICE),
 }
-"""What each file installs."""
+"""The content of each file."""
 
 
 def main() -> int:

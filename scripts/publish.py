@@ -1,8 +1,8 @@
-"""Builds what is published, tries it, and uploads it only if asked: python scripts/publish.py [--upload]
+"""Builds the release, tries it, and uploads it only if asked: python scripts/publish.py [--upload]
 
 The version must be the same in pyproject.toml, in the package and at the top of CHANGELOG.md. The wheel is installed
-into an empty environment, where its demo runs. `--upload` also needs a clean working tree and the tag of the version,
-and takes its token from UV_PUBLISH_TOKEN; without it, what would be uploaded is only listed.
+into an empty environment, where its demo runs. `--upload` also needs a clean working tree and the version's tag, and
+takes its token from UV_PUBLISH_TOKEN. Without it, the files for upload are only listed.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def checked_version(root: Path) -> tuple[str, str]:
-    """Return the version and its notes. Refuses versions that differ."""
+    """Return the version and its notes. Raises an error if the versions differ."""
     told = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     package = (root / "src" / "bylaw" / "__init__.py").read_text(encoding="utf-8")
     held = re.search(r'^__version__ = "(.*)"$', package, re.MULTILINE)
@@ -60,7 +60,7 @@ def untidy(version: str) -> list[str]:
 
 
 def build(folder: Path) -> list[Path]:
-    """Build the source distribution, and from it the wheel."""
+    """Build the source distribution, and the wheel from it."""
     uv("build", "--quiet", "--out-dir", str(folder / "dist"), str(ROOT))
     return sorted(file for file in (folder / "dist").iterdir() if file.name.endswith((".whl", ".tar.gz")))
 

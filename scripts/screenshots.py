@@ -37,7 +37,7 @@ PICTURES = {
 
 
 def main() -> None:
-    """Write the report of a folder and photograph it."""
+    """Write a folder's report and take a screenshot."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("out", type=Path, help="an audit's output folder")
     arguments.add_argument("--images", type=Path, default=IMAGES, help="where the pictures go")

@@ -1,7 +1,7 @@
-"""What the documentation's site needs beyond its pages: files of the repository that they link to, and the long lists.
+"""Additions for the documentation site: the repository's files that its pages link to, and the long lists.
 
-MkDocs calls these by name. Pages link to files outside of `docs/`, as one reads them in the repository: the documents
-among them become pages under `front/`, and of anything else (code, examples) only the words stay.
+MkDocs calls these functions by name. Pages link to files outside `docs/`, as in the repository. Documents among them
+become pages under `front/`. For code, examples and other files, only the link text stays.
 """
 
 import re
@@ -21,7 +21,7 @@ _MARK = re.compile(r"^<!-- (?:output|not run|test command|status: \d+|help: [\w 
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Make the documents at the repository's root pages too."""
+    """Turn the documents at the repository's root into pages too."""
     made: Any = import_module("mkdocs.structure.files").File.generated
     for name in FRONT:
         if (ROOT / name).is_file():
@@ -30,7 +30,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_config(config: Any) -> Any:
-    """Add the pages that come in numbers: measurements, decisions, errors."""
+    """Add the long lists to the navigation: measurements, decisions and errors."""
     docs = Path(config["docs_dir"])
     for title, folder in (("What was measured", "results"), ("Why it is so", "decisions"), ("Error codes", "errors")):
         pages = sorted(docs.glob(f"{folder}/*.md"), key=lambda page: (page.name != "README.md", page.name))
@@ -41,7 +41,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Make links that leave `docs/` lead to the page of the document, or turn them into plain text."""
+    """Change links that leave `docs/` into links to the document's page, or into plain text."""
     del config
     own = page.file.src_uri
     if own == "glossary.md":
@@ -69,6 +69,6 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def _titled(opening: re.Match[str]) -> str:
-    """Rewrite an opening fence for the site: drop marks for tests, and turn a file's name into a title."""
+    """Rewrite an opening code fence for the site: drop marks for tests, and turn a file name into a title."""
     title = opening["file"] or (opening["about"] or "").removeprefix("run").removeprefix("lookup")
     return f'```{opening["language"]} title="{title}"' if title else f"```{opening['language']}"

@@ -1,4 +1,4 @@
-"""Fails if the documentation outgrows its budget of words: python scripts/word_budget.py."""
+"""Fails if the documentation exceeds its word budget: python scripts/word_budget.py."""
 
 import sys
 from pathlib import Path

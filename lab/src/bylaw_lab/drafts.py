@@ -31,7 +31,7 @@ class Inputs(Struct, frozen=True):
 
 
 class Survival(Struct, frozen=True):
-    """How many elements of one kind were drafted, and how many of them the finished pack has."""
+    """The number of drafted elements of one kind, and how many of them the finished pack has."""
 
     kind: str
     drafted: int
@@ -73,7 +73,7 @@ def _clinic(folder: Path) -> Inputs:
 
 
 def _hotel(folder: Path) -> Inputs:
-    """Return the example hotel, whose finished pack is the one in the guide."""
+    """Return the example hotel. Its finished pack is the one in the guide."""
     guide = (_LAB.parent / "docs" / "guides" / "one-policy.md").read_text(encoding="utf-8")
     for name, text in _FILE.findall(guide):
         file = folder / "hotel" / name
@@ -86,7 +86,7 @@ def _hotel(folder: Path) -> Inputs:
 
 
 def survival(given: Inputs, out: Path, *, with_logs: bool = True) -> list[Survival]:
-    """Draft a pack in `out`, and compare its elements with those of the finished pack."""
+    """Draft a pack in `out`, and compare its elements with the finished pack's."""
     shutil.rmtree(out, ignore_errors=True)
     logs = given.logs if with_logs else ()
     init_pack(logs, given.document, out, tools=given.tools, world=given.world)

@@ -1,8 +1,8 @@
-"""Lets a model search the results shown for a fact that a guard needs.
+"""Lets a model search the results for a fact that a guard needs.
 
 This is the third way to a fact, after observations and look-up functions (the near-miss paper's other method, A.1). All
-facts that guards need about an entity are requested together, and they may come from several results. An answer counts
-only if the result that it names contains each quote, letter for letter.
+of an entity's facts that guards need are requested together, and they may come from several results. An answer is
+accepted only if the named result contains each quote, letter for letter.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from bylaw.pack import Pack
 
 Made = TypeVar("Made")
 _LONGEST = 6_000
-"""How many characters of a result are read. The rest is ignored."""
+"""The number of characters of a result to read. The rest is ignored."""
 _LITERAL = ("string", "integer", "number", "money", "date", "datetime")
 """Types whose value must occur in the quote."""
 
@@ -69,23 +69,21 @@ class _Need(NamedTuple):
 
 
 class ModelSearch:
-    """Finds facts with a model. Answers are stored by the results shown, and all wanted facts are requested
-    together.
-    """
+    """Finds facts with a model. Answers are stored by the results, and all wanted facts are requested together."""
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
         self._desk = Desk(at_hand(chat))
         self._wanted: dict[tuple[str, ...], list[_Need]] = {}
-        """The facts that are still needed, by the results shown."""
+        """The facts that are still needed, by result."""
         self._known: dict[tuple[tuple[str, ...], str], Any] = {}
         self.asked = 0
-        """How many questions were asked so far."""
+        """The number of questions so far."""
         self.refused = 0
-        """How many answers quote text that is not in the named result, or have a value that is not in the quote."""
+        """The number of answers with a quote missing from the named result, or with a value missing from the quote."""
 
     def over(self, pack: Pack) -> Pack:
-        """Return the pack with this search in addition to its observations and look-up functions."""
+        """Return the pack with this search, besides its observations and look-up functions."""
         schema = pack.schema
         read = fields_read(pack.guards.values(), schema)
         tools = [name for name, tool in schema.tools.items() if tool.effect != "none"]
@@ -105,7 +103,7 @@ class ModelSearch:
         return replace(pack, schema=replace(schema, searches=searches))
 
     def repeat(self, work: Callable[[], Made]) -> Made:
-        """Repeat the work until the model has searched for every fact that the work needs.
+        """Repeat the work until the model has searched for all its facts.
 
         Raises `Pending` if answers are missing.
         """
@@ -170,7 +168,7 @@ class ModelSearch:
 
 
 def _told(tools: Sequence[str], history: ShownResults) -> tuple[str, ...]:
-    """Return every result shown that is still valid, as text, oldest first."""
+    """Return all valid results as text, oldest first."""
     found = [(entry["step"], tool, entry) for tool in tools for entry in history.results(tool, {})]
     return tuple(
         f"[{step}] {tool}({_json(entry['arguments'])}) -> {_json(entry['value'])[:_LONGEST]}"
@@ -188,7 +186,7 @@ def _judged(answer: _Answer, count: int) -> tuple[tuple[Finding, ...], list[str]
 
 
 def _checked(finding: Finding | None, need: _Need, shown: Sequence[str]) -> Any:
-    """Return the value of an answer if the named result contains its quote and the value has the right type."""
+    """Return an answer's value if the named result contains its quote and the value has the right type."""
     if finding is None or not finding.settled:
         return UNSEEN
     results = {each.partition("] ")[0].removeprefix("["): each.partition(" -> ")[2] for each in shown}
@@ -230,7 +228,7 @@ def _leaves(text: str) -> list[str]:
 
 
 def _read(text: str, field: Field) -> Any:
-    """Return the value of an answer in the form that a result would have."""
+    """Return an answer's value in the form of a result."""
     if field.type in ("list", "object", "boolean", "integer", "number") or text == "null":
         try:
             return msgspec.json.decode(text)

@@ -1,1 +1,1 @@
-"""Measures how many attacks and good runs a pack stops, on runs that other people recorded. Start with `agentdojo`."""
+"""Measures how many attacks and good runs a pack stops, on recorded runs by other people. Start with `agentdojo`."""

@@ -1,4 +1,4 @@
-"""Recorded runs of AgentDojo, or of a benchmark built on it, under a pack and under three baselines.
+"""Recorded runs of AgentDojo, or of a benchmark built on it, under a pack and three baselines.
 
 An attack is stopped only if a call for the injected goal is blocked. Any answer other than `allow`, even `ask`,
 disturbs a run without an attack.
@@ -46,7 +46,7 @@ LOOK = "question and look, follows"
 
 
 class Measured(Struct):
-    """The results of one setting over all runs, by suite and pipeline."""
+    """One setting's results over all runs, by suite and pipeline."""
 
     setting: str
     suites: dict[str, Tally]
@@ -73,8 +73,8 @@ def measure(
     """Measure every setting over the runs.
 
     Settings with a question need `requests`, and the last setting also needs `looks`. A second look costs a question to
-    the model, so the last setting omits runs and calls that affect no rate. If `is_asking` is set, a missing second
-    look counts as a yes, so that one round asks all questions. Otherwise it counts as the answer `ask`.
+    the model, so the last setting leaves out runs and calls that affect no rate. With `is_asking`, a missing second
+    look means yes, so that one round asks all questions. Otherwise it means `ask`.
     """
     names = [name for name in settings if requests is not None or not name.startswith("question")]
     names = [name for name in names if looks or name != LOOK]
@@ -107,12 +107,12 @@ def _held(defence: Defence, run: Trajectory, outcome: Outcome, goal: frozenset[i
 
 
 def requests_of(runs: Iterable[Trajectory]) -> dict[tuple[str, str], None]:
-    """Return the distinct requests of the runs, each with its suite."""
+    """Return the runs' distinct requests, each with its suite."""
     return dict.fromkeys((run.details["suite"], request_of(run)) for run in runs)
 
 
 def read_runs(files: Iterable[Path]) -> list[Trajectory]:
-    """Return the runs in the files. Raises if a file has another format."""
+    """Return the runs in the files. Raises an error for any other file format."""
     found: list[Trajectory] = []
     for file in files:
         for run in read(file):
@@ -127,7 +127,7 @@ def read_runs(files: Iterable[Path]) -> list[Trajectory]:
 
 
 def drawn(runs: Iterable[Trajectory], most: int) -> list[Trajectory]:
-    """Return the runs, but with at most `most` successful attacks, drawn at random over suites and pipelines.
+    """Return the runs with at most `most` successful attacks, drawn at random from all suites and pipelines.
 
     All other runs are kept.
     """

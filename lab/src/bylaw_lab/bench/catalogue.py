@@ -1,8 +1,8 @@
-"""Drafts a pack for any suite from its tool catalogue: the effect of each tool, and who may have written its results.
+"""Drafts a pack for any suite from its tool catalogue: each tool's effect, and who may have written its results.
 
-Effects come from names and descriptions, as in `bylaw init`, and every result counts as written by a stranger. With a
-model, one question settles effects, kinds of arguments and trust, and another which writes only prepare other calls.
-The draft is a folder of YAML for people to correct. If the folder exists, it is used unchanged.
+Effects come from names and descriptions, as in `bylaw init`, and every result is treated as a stranger's. A model can
+answer one question about effects, kinds of arguments and trust, and another about writes that only prepare other calls.
+The draft is a folder of YAML for people to correct. An existing folder is used unchanged.
 """
 
 from collections import Counter
@@ -41,18 +41,18 @@ _FORMATS: dict[ParameterKind, str] = {
     "text": "text",
     "name": "name",
 }
-"""The schema format that states an argument's kind, if the name and the type do not show it."""
+"""The schema format that states an argument's kind if its name and type do not show it."""
 
 
 class SaidArgument(Struct, frozen=True):
-    """What a model says about one argument."""
+    """A model's answer about one argument."""
 
     name: str
     kind: ParameterKind
 
 
 class SaidTool(Struct, frozen=True):
-    """What a model says about one tool."""
+    """A model's answer about one tool."""
 
     name: str
     effect: Literal["read", "write"]
@@ -66,7 +66,7 @@ class SaidCatalogue(Struct, frozen=True):
 
 
 class SaidSteps(Struct, frozen=True):
-    """The writes that a model calls steps on the way to other calls."""
+    """The writes that, according to a model, only prepare other calls."""
 
     steps: tuple[str, ...] = ()
 
@@ -76,7 +76,7 @@ _STEPS_SCHEMA = schema_of(SaidSteps)
 
 
 def suite_pack(tools: Path, out: Path, runs: Iterable[Trajectory], chat: Chat | None) -> Pack:
-    """Return the pack in the folder `out`. If the folder does not exist, draft it from a catalogue."""
+    """Return the pack in the folder `out`. If the folder does not exist, draft the pack from a catalogue."""
     if not (out / "pack.yaml").is_file():
         if out.is_file() or (out.is_dir() and any(out.iterdir())):
             raise UsageError("the folder has other files than a pack", place=str(out), hint="give a new folder")
@@ -99,7 +99,7 @@ def _answer(cards: Mapping[str, Card], fields: Mapping[str, list[str]], chat: Ch
 
 
 def question(cards: Mapping[str, Card], fields: Mapping[str, list[str]]) -> Request:
-    """Return the question about a catalogue. `fields` holds the names that occur in results, by tool."""
+    """Return the question about a catalogue. `fields` has the field names in results, by tool."""
     told = "\n".join(_told(card, fields.get(name, [])) for name, card in cards.items())
     return render(PROMPTS, "catalogue", {"tools": told}, schema=_SCHEMA, max_tokens=8000)
 
@@ -114,7 +114,7 @@ def _steps(cards: Mapping[str, Card], said: Mapping[str, SaidTool], chat: Chat) 
 
 
 def steps_question(cards: Mapping[str, Card], said: Mapping[str, SaidTool]) -> Request:
-    """Return the question which writes of a catalogue only prepare other calls."""
+    """Return the question about which writes in a catalogue only prepare other calls."""
     writes = [card for name, card in cards.items() if _effect(card, said.get(name)) == "write"]
     told = "\n".join(_told(card, []) for card in writes)
     return render(PROMPTS, "steps", {"tools": told}, schema=_STEPS_SCHEMA, max_tokens=1000)
@@ -127,7 +127,7 @@ def _told(card: Card, fields: list[str]) -> str:
 
 
 def shown_fields(runs: Iterable[Trajectory]) -> dict[str, list[str]]:
-    """Return the field names in recorded results without an attack, by tool, most frequent first."""
+    """Return the field names in recorded results without an attack, by tool, the most frequent first."""
     counts: dict[str, Counter[str]] = {}
     for run in runs:
         if run.details.get("attack") is None:
@@ -142,7 +142,7 @@ def _is_data(text: str) -> bool:
 
 
 def _names(data: Any) -> Iterable[str]:
-    """Yield the names of fields with values. Names of nested records are left out, because most are keys."""
+    """Yield the names of fields with values. Names of nested records are left out because most are keys."""
     if isinstance(data, dict):
         for name, part in cast("dict[Any, Any]", data).items():
             if not isinstance(part, dict) and str(name).isprintable() and len(str(name)) <= 40:
@@ -156,7 +156,7 @@ def _names(data: Any) -> Iterable[str]:
 def drafted(
     cards: Mapping[str, Card], said: Mapping[str, SaidTool], steps: Collection[str] = (), *, name: str
 ) -> dict[str, str]:
-    """Return the files of a pack by path. `steps` are writes that only prepare other calls."""
+    """Return a pack's files by path. `steps` are writes that only prepare other calls."""
     tools = {card.name: _tool(card, said.get(card.name), is_step=card.name in steps) for card in cards.values()}
     deeds = [tool for tool, body in tools.items() if body["effect"] == "write" or _goes_out(body["parameters"])]
     policy: dict[str, Any] = {"id": REQUEST, "kind": "guard", "tools": deeds, "spans": [_POLICY], "severity": "high"}
@@ -226,7 +226,7 @@ def _tool(card: Card, said: SaidTool | None, *, is_step: bool) -> dict[str, Any]
 
 
 def _parameter(name: str, schema: Any, kind: ParameterKind | None, *, is_required: bool) -> dict[str, Any]:
-    """Return the schema of an argument. A list may also be given as text, because many models do this."""
+    """Return an argument's schema. A list may also be given as text, because many models do this."""
     given: dict[str, Any] = dict(cast("Mapping[str, Any]", schema)) if isinstance(schema, Mapping) else {}
     made = {part: given[part] for part in ("type", "enum", "items", "format") if part in given}
     if made.get("type") == "array":

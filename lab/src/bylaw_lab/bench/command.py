@@ -1,4 +1,4 @@
-"""Implements `bylaw-lab bench`, which measures what a pack stops and disturbs on recorded runs."""
+"""Implements `bylaw-lab bench`: what a pack stops and disturbs on recorded runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -93,7 +93,7 @@ def agentdojo_command(
     if reader is not None:
         if meanings is not None and llm is not None:
             write_meanings(meanings, reader.meanings)
-        # The texts that users delegate to are found on the way.
+        # This also finds the texts to which users delegate.
         _settle(reader, allowances if llm is not None else None, looks=llm is not None)
     told: dict[str, Any] = {}
     for each in measured:
@@ -120,7 +120,7 @@ def agentdojo_command(
 
 
 def _settle(reader: "RequestReader", kept: Path | None, *, looks: bool = False) -> None:
-    """Keep the answers, and stop if a request has none. With `looks`, also stop if a second look is missing."""
+    """Save the answers. Stop if a request has no answer or, with `looks`, if a second look is missing."""
     from bylaw_lab.bench.recorded import write_allowances
 
     if kept is not None:

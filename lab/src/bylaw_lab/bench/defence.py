@@ -29,11 +29,11 @@ class Held(Struct, frozen=True):
     policies: tuple[str, ...] = ()
     seconds: float = 0.0
     looks: int = 0
-    """How many questions were asked about the call."""
+    """The number of questions about the call."""
 
 
 class Defence(Protocol):
-    """Decides every call of a run, or only the calls at `steps`, each from the events before it."""
+    """Decides all of a run's calls, or only those at `steps`, each from the events before it."""
 
     def __call__(self, run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]: ...
 
@@ -47,7 +47,7 @@ def packed(
 ) -> Defence:
     """Return the pack as a defence.
 
-    `model` reads requests and takes second looks. With `guards`, the defence ignores the request.
+    `model` reads requests and takes second looks. With `guards`, the request is ignored.
     """
     held_to = replace(pack, postures=replace(pack.postures, delegation=delegation))
 
@@ -119,7 +119,7 @@ class Confirming:
 
 
 class WithoutLook:
-    """A model without second looks. A call is allowed if code alone would allow it."""
+    """A model without second looks. Calls that code alone would allow are allowed."""
 
     def __init__(self, model: RequestModel) -> None:
         self._model = model
@@ -160,7 +160,7 @@ def deny_after_content(pack: Pack) -> Defence:
 
 
 def only_the_users_words(pack: Pack) -> Defence:
-    """Allow a write only if every value occurs in the user's own words. Text that the agent composed is ignored."""
+    """Allow a write only if every value is in the user's own words. Text that the agent wrote is ignored."""
     tools = pack.schema.tools
 
     def decide(run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]:
@@ -179,7 +179,7 @@ def only_the_users_words(pack: Pack) -> Defence:
 
 
 def is_destination(tool: object, name: str) -> bool:
-    """Whether an argument names where an action goes or what it acts on."""
+    """Whether an argument names an action's target or destination."""
     from bylaw.engine.request.allowance import parameter_kind
 
     schema = getattr(tool, "parameters", {}).get(name)

@@ -16,31 +16,31 @@ _T = TypeVar("_T")
 
 
 class KeptAllowance(Struct, frozen=True):
-    """An allowance as stored in a file, with positions in the request in place of words."""
+    """An allowance in a file, with positions in the request in place of words."""
 
     key: str
     allowance: Allowance
 
 
 class KeptMeaning(Struct, frozen=True):
-    """A model's answer about one call as stored in a file, by argument name."""
+    """A model's answer about one call in a file, by argument name."""
 
     key: str
     meant: dict[str, bool]
 
 
 def read_allowances(file: Path) -> dict[str, Allowance]:
-    """Read the allowances in a file, by question key."""
+    """Read a file's allowances, by question key."""
     return {kept.key: kept.allowance for kept in _kept(file, KeptAllowance, "an allowance")}
 
 
 def read_meanings(file: Path) -> dict[str, Meaning]:
-    """Read the answers about calls in a file, by question key."""
+    """Read a file's answers about calls, by question key."""
     return {kept.key: kept.meant for kept in _kept(file, KeptMeaning, "what was said of a call")}
 
 
 def write_allowances(file: Path, allowances: Mapping[str, Allowance]) -> None:
-    """Write allowances to a file, one per line, without words from the requests or from the faults of answers."""
+    """Write allowances to a file, one per line, without words from the requests or from errors in answers."""
     _write(file, [KeptAllowance(key, replace(each, faults=())) for key, each in sorted(allowances.items())])
 
 

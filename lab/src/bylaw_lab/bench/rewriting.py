@@ -1,4 +1,4 @@
-"""Rewrites the results of a recorded run: the injected text is replaced, extended or moved."""
+"""Rewrites a recorded run's results: replaces, extends or moves the injected text."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +14,7 @@ from bylaw.trace.event import Call, Event, Result, Trajectory
 Write = Callable[[str, str], str]
 """Takes a text in a result and its field, and returns the new text."""
 _LONG = 20
-"""The minimum length, in characters, of a field that reads like prose."""
+"""The minimum length of a prose field, in characters."""
 
 
 class Rewriting:
@@ -43,7 +43,7 @@ class Rewriting:
         return self._with(dict.fromkeys(range(len(self._run.events)), write))
 
     def added(self, step: int, text: str, tools: Mapping[str, Tool]) -> Trajectory:
-        """Return the run with a text appended to one that strangers may have written, in the result at a step."""
+        """Return the run with text added to a result at a step, after a text that strangers may have written."""
         done: list[str] = []
 
         def write(leaf: str, field: str) -> str:
@@ -56,7 +56,7 @@ class Rewriting:
         return self._with({step: write})
 
     def texts_before(self, step: int, tools: Mapping[str, Tool]) -> list[int]:
-        """Return the steps of look-up results before a step that contain text strangers may have written."""
+        """Return the earlier look-up steps whose results contain text that strangers may have written."""
         found: list[int] = []
         for place, event in enumerate(self._run.events[:step]):
             if isinstance(event, Result):
@@ -66,7 +66,7 @@ class Rewriting:
         return found
 
     def repeated(self, step: int, text: str) -> list[tuple[str, dict[str, Any], str]]:
-        """Repeat the call behind a result, with the injected text replaced."""
+        """Repeat a result's call with the injected text replaced."""
         result = self.replaced(text).events[step]
         assert isinstance(result, Result)
         call = None if result.call is None else self._run.events[result.call]
@@ -119,7 +119,7 @@ def _is_open(leaf: str, field: str, event: Event, tools: Mapping[str, Tool]) -> 
 
 
 def _changed(result: Result, write: Write) -> str:
-    """Rewrite every text in a result's data. If nothing changes, return the result's text unchanged."""
+    """Rewrite every text in a result's data. Return the result's text unchanged if nothing changes."""
     text = result.text
     data = parse_result(text)
     if isinstance(data, str):

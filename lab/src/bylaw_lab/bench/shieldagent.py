@@ -1,8 +1,8 @@
 """Pairs of trajectories at the clinic under the pack `clinic/guarded`, counted as in ShieldAgent-Bench.
 
-There are seven categories of risk and two sources: a poisoned memory, or a poisoned environment. A trajectory is
-flagged as a whole if one of its messages or calls is flagged. Accuracy and false positives count trajectories. The
-recall of rules is the mean over rules of how often a broken rule is named.
+There are seven risk categories and two sources: a poisoned memory and a poisoned environment. A trajectory is flagged
+if one of its messages or calls is flagged. Accuracy and false positives count trajectories. The recall of rules is how
+often a broken rule is named, averaged over rules.
 """
 
 from collections import Counter, defaultdict
@@ -27,7 +27,7 @@ GUARDRAILS = {
 
 
 class Found(Struct, frozen=True):
-    """What the pack found in one trajectory."""
+    """The pack's findings in one trajectory."""
 
     sample: Sample
     denied: frozenset[str]
@@ -49,21 +49,21 @@ class Said(Struct, frozen=True):
 
 
 class Cell(Struct, frozen=True):
-    """Results for one category under one source, or for all."""
+    """Results for one category and one source, or for all."""
 
     accuracy: Rate
     false_positives: Rate
     recall: Rate
     """The share of unsafe trajectories that were flagged."""
     rules: float
-    """How often a broken rule is named: for each rule, the share of the trajectories that break it; then the mean over
+    """How often a broken rule is named: for each rule, the share of the trajectories that break it, then the mean over
     rules.
     """
     milliseconds: float | None
 
 
 class Miss(Struct, frozen=True):
-    """A class of trajectories that a guardrail got wrong, with an example."""
+    """A class of trajectories that a guardrail judged wrongly, with an example."""
 
     about: str
     category: str
@@ -74,7 +74,7 @@ class Miss(Struct, frozen=True):
 
 
 class Measured(Struct, frozen=True):
-    """The results of one guardrail over all samples."""
+    """One guardrail's results over all samples."""
 
     guardrail: str
     cells: dict[str, Cell]
@@ -84,7 +84,7 @@ class Measured(Struct, frozen=True):
 
 
 def find(pack: Pack, samples: Iterable[Sample]) -> list[Found]:
-    """Return what the pack finds in each trajectory, call by call and message by message, using earlier events only."""
+    """Return the pack's findings in each trajectory, call by call and message by message, from earlier events only."""
     return [_examine(pack, sample) for sample in samples]
 
 
@@ -142,7 +142,7 @@ def count(said: Sequence[Said]) -> Cell:
 
 
 def rule_recall(said: Iterable[Said]) -> float:
-    """Return how often a broken rule is named: for each rule, the share of the trajectories that break it; then the
+    """Return how often a broken rule is named: for each rule, the share of the trajectories that break it, then the
     mean over rules.
     """
     broken: Counter[str] = Counter()
@@ -155,7 +155,7 @@ def rule_recall(said: Iterable[Said]) -> float:
 
 
 def _missed(said: Iterable[Said]) -> list[Miss]:
-    """Group the unsafe trajectories that were not flagged, by scheme and source."""
+    """Group the missed unsafe trajectories by scheme and source."""
     unsafe: Mapping[tuple[str, str], list[Said]] = defaultdict(list)
     for each in said:
         if not each.sample.is_safe:
@@ -170,7 +170,7 @@ def _missed(said: Iterable[Said]) -> list[Miss]:
 
 
 def _alarms(said: Iterable[Said]) -> list[Miss]:
-    """Group the safe trajectories that were flagged, by named rule."""
+    """Group the flagged safe trajectories by named rule."""
     safe = [each for each in said if each.sample.is_safe]
     by_rules: Mapping[str, list[Said]] = defaultdict(list)
     for each in safe:

@@ -9,13 +9,13 @@ from msgspec import Struct, field
 from bylaw.facts.evidence import wilson
 
 Outcome = Literal["succeeded", "resisted", "good", "poor", "goal_alone", "broken_off"]
-"""The outcome of a run: a successful or resisted attack, or a run without an attack that did or did not complete its
-task. Runs that ended in an error, or whose user asks for the injected goal, are not counted.
+"""A run's outcome: a successful or resisted attack, or a run without an attack that did or did not complete its task.
+Runs that ended in an error are not counted, nor are runs whose user asks for the injected goal.
 """
 
 
 class Miss(Struct, frozen=True):
-    """A class of runs that a defence got wrong, with an example."""
+    """A class of runs that a defence judged wrongly, with an example."""
 
     suite: str
     user_task: str
@@ -26,7 +26,7 @@ class Miss(Struct, frozen=True):
 
 
 class Tally:
-    """Counts for one defence over the runs of one suite, or of all suites."""
+    """One defence's counts over the runs of one suite or of all suites."""
 
     def __init__(self) -> None:
         self.runs: Counter[Outcome] = Counter()
@@ -34,7 +34,7 @@ class Tally:
         """Runs that ended in an error but are recorded as successful attacks."""
         self.stopped = self.disturbed = self.resisted_disturbed = 0
         self.unreachable = 0
-        """Attacks in which no call serves the goal."""
+        """Attacks without a call for the goal."""
         self.goal_calls = self.goal_calls_held = 0
         self.decisions = 0
         self.looks = 0
@@ -70,13 +70,13 @@ class Tally:
         }
 
     def misses(self, kind: str) -> list[Miss]:
-        """Return the classes of wrongly judged runs, largest first."""
+        """Return the classes of wrongly judged runs, the largest first."""
         found = [(key, count) for key, count in self.wrong.most_common() if key[0] == kind]
         return [Miss(*key[1:], count, *self.examples[key]) for key, count in found]
 
 
 class Rate(Struct, frozen=True):
-    """A share with its interval."""
+    """A share and its interval."""
 
     hits: int
     cases: int

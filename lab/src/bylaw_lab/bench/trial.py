@@ -60,7 +60,7 @@ _NAMED = re.compile(r"'([^'\n]{3,60})'|\"([^\"\n]{3,60})\"|(?<=[a-z,] )([A-Z][a-
 
 
 def attack_of(run: Trajectory, tools: Mapping[str, Tool]) -> Attack | None:
-    """Return an attack that can be rewritten, or None if no call pursues its goal or no result shows the injection."""
+    """Return an attack that can be rewritten. None if no call pursues its goal or no result shows the injection."""
     goal = goal_steps(run, tools)
     values = carried(run, goal)
     if not values or not Rewriting(run).injected_before(min(goal)):
@@ -201,13 +201,15 @@ def _moved(
 
 
 GUARDS, QUESTION, LOOKED = "guards", "question, follows", "second look alone"
-"""The settings: guards without a model; code that checks calls against a model's answer; or that and a second look."""
+"""The settings: guards without a model, code that checks calls against a model's answer, or both that and a second
+look.
+"""
 MOST_LOOKS = 3
-"""How many variants of each suite and trick get a second look."""
+"""The number of variants of each suite and trick that get a second look."""
 
 
 class Through(Struct, frozen=True):
-    """A class of variants that got through, with an example."""
+    """A class of variants that were not blocked, with an example."""
 
     suite: str
     user_task: str
@@ -218,7 +220,7 @@ class Through(Struct, frozen=True):
 
 
 class Tried(Struct, frozen=True):
-    """The results of one trick under one setting."""
+    """One trick's results under one setting."""
 
     setting: str
     trick: str
@@ -238,7 +240,7 @@ def try_tricks(
 ) -> list[Tried]:
     """Try every trick under the guards, and under the question if `requests` answers it.
 
-    With `looks`, some of the variants that code allows get a second look.
+    With `looks`, some variants that code allows get a second look.
     """
     found = {suite: _Trials(pack, requests, seed) for suite, pack in packs.items()}
     for run in runs:
@@ -250,14 +252,14 @@ def try_tricks(
 
 
 class _Trials:
-    """The attacks of one suite, with the defences."""
+    """One suite's attacks, with the defences."""
 
     def __init__(self, pack: Pack, requests: OpenRequests | None, seed: int) -> None:
         self.pack, self._requests, self._seed = pack, requests, seed
         self.attacks: list[Attack] = []
 
     def cases(self, setting: str, trick: str) -> list[tuple[Attack, Variant]]:
-        """Return the variants for a setting: all of them or, for a second look, some of those that reach it."""
+        """Return a setting's variants: all or, for a second look, some of those that reach it."""
         found = [*variants(self.attacks, trick, self._seed)]
         if setting != LOOKED or self._requests is None:
             return found
@@ -299,7 +301,7 @@ def _tried(setting: str, trick: str, trials: Mapping[str, _Trials]) -> Tried:
 
 
 def _why(attack: Attack, variant: Variant) -> str:
-    """Return where the values in a variant that was not blocked came from."""
+    """Return where an unblocked variant's values came from."""
     provenance = Provenance(variant.run.events, tools=attack.tools)
     reasons: list[str] = []
     for name, value in attack.values:

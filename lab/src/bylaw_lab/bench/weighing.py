@@ -1,7 +1,7 @@
 """Learns rule weights from labelled trajectories, and measures the curve of `eps` and the calibration of probabilities.
 
-A policy contributes two numbers per trajectory: whether it denied a call or message, and whether it left one undecided.
-Each has its own weight, so a rule that is often undecided without cause gets little weight.
+A policy adds two numbers per trajectory: whether it denied a call or message, and whether it left one undecided. Each
+has its own weight, so a rule that is often undecided without cause gets little weight.
 """
 
 import math
@@ -14,9 +14,7 @@ from bylaw.rule.learning import LabelledAct, Learned, learn, z
 from bylaw_lab.bench.shieldagent import Found, Said, count
 
 GRID = (-0.99, -0.95, -0.9, -0.8, -0.7, -0.6, -0.5, -0.4, -0.3, -0.2, -0.1, -0.05, 0.0)
-"""Values of `eps`, from the most lenient one to the strictest under which rules that only prohibit still allow
-anything.
-"""
+"""Values of `eps`, from the most lenient to the strictest at which rules that only prohibit still allow anything."""
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 ROUNDS = 50
 
@@ -43,7 +41,7 @@ class Bin(Struct, frozen=True):
 
 
 class Calibration(Struct, frozen=True):
-    """How well the predicted probabilities agree with the observed shares."""
+    """How well the predicted probabilities match the observed shares."""
 
     bins: list[Bin]
     brier: float
@@ -65,7 +63,7 @@ class Weighed:
     def say(self, found: Sequence[Found], *, eps: float | None = None) -> list[Said]:
         """Return the guardrail's answers about trajectories.
 
-        An answer names the rules whose weight speaks against the trajectory.
+        An answer names the rules with weight against the trajectory.
         """
         floor = self.learned.eps if eps is None else eps
         said: list[Said] = []
@@ -92,8 +90,8 @@ class Weighed:
         return points
 
     def calibration(self, found: Sequence[Found]) -> Calibration:
-        """Compare the predicted probabilities of being safe with reality. They are fitted on the data that the weights
-        were learned from.
+        """Compare the predicted probabilities of being safe with reality. Fitted on the data from which the weights
+        were learned.
         """
         told = [(self.probability(each), each.sample.is_safe) for each in found]
         bins: list[Bin] = []
@@ -108,7 +106,7 @@ class Weighed:
         return Calibration(bins, round(brier, 4), round(error, 4))
 
     def light(self) -> list[str]:
-        """Return the rules whose learned weight is too low to flag a trajectory on its own."""
+        """Return the rules whose learned weight is too low to flag a trajectory alone."""
         floor = self.learned.eps - 1e-9
         return [name for name, weight in self.learned.weights.items() if math.tanh(-weight / 2) >= floor]
 
@@ -130,7 +128,7 @@ class Weighed:
 
 
 def _fit_line(points: Sequence[tuple[float, bool]]) -> tuple[float, float]:
-    """Return the slope and the shift of a logistic curve, fitted by Newton's method with a small penalty."""
+    """Return the slope and shift of a logistic curve, fitted by Newton's method with a small penalty."""
     slope, shift = 1.0, 0.0
     for _ in range(ROUNDS):
         gradient = [1e-3 * slope, 1e-3 * shift]

@@ -1,5 +1,5 @@
-"""The clinic's desk for `bylaw align`: tasks, a careful agent, and scripts for agents. Two of the scripts fail half of
-the time.
+"""The clinic's desk for `bylaw align`: tasks, a careful agent, and scripted agents. Two of the scripts fail half of the
+time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ Script = Literal["careful", "comply", "refuse"]
 
 
 class ClinicDesk:
-    """The desk registered as `clinic` under `bylaw.desks`."""
+    """The desk that is registered as `clinic` under `bylaw.desks`."""
 
     parts = PARTS
 
@@ -69,7 +69,7 @@ def comply(episode: Episode) -> str:
 
 
 def refuse(episode: Episode) -> str:
-    """Refuse every request, and state the reason if there is one."""
+    """Refuse every request, with the reason if there is one."""
     against = task_of(episode).errands[place_of(episode)].against
     because = grounds()[against]["because"] if against in grounds() else "it is against our rules"
     return f"I'm sorry, I can't do that: {because}."

@@ -28,11 +28,10 @@ def open_desk() -> Desk:
 
 
 def tell(patient: str, appointment: str, *, name: str, owed: str = "0.00") -> dict[str, Any]:
-    """Return the conversation as an OpenAI chat record. Every tool is called, and the outcome is checked in the
-    database.
+    """Return the conversation as an OpenAI chat record. Calls every tool and checks the outcome in the database.
 
     The caller says "I'm Gold", and the agent believes this without reading the membership. The outcome is good if the
-    fee charged equals `owed`.
+    fee equals `owed`.
     """
     desk = open_desk()
     messages: list[dict[str, Any]] = []

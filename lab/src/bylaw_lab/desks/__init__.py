@@ -1,1 +1,1 @@
-"""Desks: real systems that scripted agents work in, with the shield and without. Start with `desk.py`."""
+"""Desks: real systems for scripted agents, with and without the shield. Start with `desk.py`."""

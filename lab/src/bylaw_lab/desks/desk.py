@@ -28,7 +28,7 @@ CATEGORIES = (
     "typical error patterns",
     "long-term risks",
 )
-"""The risk categories of ShieldAgent."""
+"""ShieldAgent's risk categories."""
 _INJECTED = re.compile(r"RUN (\w+) (\{.*?\}) END")
 MOST_TRIES = 4
 
@@ -41,18 +41,16 @@ class Act(Struct, frozen=True):
 
 
 class Task(Struct, frozen=True):
-    """A user's request, the calls that fulfil it, and how the true state shows that they did."""
+    """A user's request, the calls that fulfil it, and the evidence in the true state."""
 
     name: str
     request: str
     acts: tuple[Act, ...]
     is_done: Callable[[Any], bool]
     shortcuts: dict[int, tuple[Act, ...]] = {}
-    """The calls that a hasty agent makes in place of the normal call, by position."""
+    """A hasty agent's calls in place of the normal ones, by position."""
     repairs: dict[int, Callable[[Any], Act | None]] = {}
-    """The correction that an agent makes before a call if it sees something that the user did not ask for,
-    by position.
-    """
+    """The agent's correction before a call if it sees something that the user did not ask for, by position."""
 
 
 class Desk(Protocol):
@@ -64,23 +62,23 @@ class Desk(Protocol):
 
     @property
     def injections(self) -> Mapping[str, tuple[Act, ...]]:
-        """Return what an attacker wants, by category."""
+        """Return the attacker's goals, by category."""
         ...
 
     def pack(self) -> Pack: ...
 
     def reset(self, injected: str) -> None:
-        """Start again, with an attacker's text in what agents read."""
+        """Start again, with an attacker's text in the agents' input."""
         ...
 
     def resolved(self, act: Act) -> Act:
-        """Return the call that an agent makes now for a step of a script."""
+        """Return the agent's current call for a script step."""
         ...
 
     def perform(self, act: Act) -> str: ...
 
     def place(self) -> str:
-        """Return where the agent is: the address of its page. It is empty if there is only one place."""
+        """Return the agent's current page address. Empty if there is only one place."""
         ...
 
     def way_to(self, place: str) -> Act: ...
@@ -91,19 +89,19 @@ class Desk(Protocol):
 
 
 class Run(Struct):
-    """One agent working on one task."""
+    """One agent's work on one task."""
 
     is_done: bool = False
     violations: set[str] = field(default_factory=set[str])
     blocked: list[str] = field(default_factory=list[str])
-    """Calls of the task itself that were refused."""
+    """The task's own calls that were refused."""
     questions: int = 0
     decisions: list[float] = field(default_factory=list[float])
-    """The CPU time of each decision, in milliseconds."""
+    """Each decision's CPU time in milliseconds."""
     snapshots: list[float] = field(default_factory=list[float])
     """The CPU time for reading each page, in milliseconds."""
     rechecks: list[float] = field(default_factory=list[float])
-    """The CPU time, in milliseconds, for comparing each page again just before a call acts on it."""
+    """The CPU time for comparing each page again just before a call acts on it, in milliseconds."""
 
 
 class Worker:
@@ -148,7 +146,7 @@ class Worker:
                 return
 
     def _attempt(self, act: Act, *, is_wanted: bool) -> str | None:
-        """Return the result of a step of a script, or None if it was refused."""
+        """Return a script step's result, or None if it was refused."""
         act = self._desk.resolved(act)
         allowed = self._allowed(act, is_wanted=is_wanted) if self._session is not None else act
         if allowed is None:
@@ -164,7 +162,7 @@ class Worker:
         return result
 
     def _is_page_same(self, id: str) -> bool:
-        """Whether an allowed call still does what was decided. The proxy asks this before a call acts on a page."""
+        """Whether an allowed call would still do the same. The proxy asks this before a call acts on a page."""
         assert self._session is not None
         if not (tool := self._session.page_tool(id)):
             return True
@@ -179,7 +177,7 @@ class Worker:
     def _allowed(self, act: Act, *, is_wanted: bool) -> Act | None:
         """Return the call that may be made: this one, or the one to make instead. None if neither may be made.
 
-        The agent makes the look-ups that it is told to make, and the user answers its questions.
+        The agent makes the required look-ups, and the user answers its questions.
         """
         assert self._session is not None
         has_asked = False
@@ -215,7 +213,7 @@ class Worker:
 def _injected(results: Sequence[str | None], obeyed: set[tuple[str, int]]) -> Iterator[Act]:
     """Yield the calls that texts in results request.
 
-    If several texts request the same call, the one that repeats it most often counts.
+    If several texts request the same call, the text with the most repetitions is used.
     """
     for result in results:
         times: Counter[str] = Counter()
@@ -232,7 +230,7 @@ def injected_text(acts: Sequence[Act]) -> str:
 
 
 def build_pack(folder: Path, own: Path, base: str, replaced: dict[str, str]) -> Pack:
-    """Build the pack of a desk: a starter pack with replaced texts, and the desk's own files on top."""
+    """Build a desk's pack: a starter pack with replaced texts, and the desk's own files on top."""
     below = folder / "base"
     shutil.copytree(find_folder(base), below)
     for path in below.rglob("*.*"):
@@ -249,7 +247,7 @@ def build_pack(folder: Path, own: Path, base: str, replaced: dict[str, str]) -> 
 
 
 class Count(Struct):
-    """The results of one agent at one desk over all runs."""
+    """One agent's results at one desk over all runs."""
 
     runs: int = 0
     done: int = 0

@@ -59,7 +59,7 @@ def bash(command: str) -> Act:
 
 
 def _identity() -> dict[str, Any]:
-    """Return the user that commands run as, which is `nobody` if this process is root."""
+    """Return the user for running commands: `nobody` if this process is root."""
     if os.geteuid() != 0:
         return {}
     nobody = pwd.getpwnam("nobody")
@@ -184,12 +184,12 @@ class Repository:
         )  # fmt: skip
 
     def text(self, path: str) -> str:
-        """Return the text of a file, or an empty string if it does not exist."""
+        """Return a file's text, or an empty string if it does not exist."""
         file = self.work / path
         return file.read_text(errors="replace") if file.exists() else ""
 
     def shown(self, command: str) -> str:
-        """Return the output of a command, for the judge."""
+        """Return a command's output for the judge."""
         return self._run(command, self.work).stdout
 
     def resolved(self, act: Act) -> Act:
@@ -216,7 +216,7 @@ class Repository:
         return self.last
 
     def violations(self) -> set[str]:
-        """Return the violations shown by the files and the server's branches, without asking Bylaw."""
+        """Return the violations in the files and the server's branches, without asking Bylaw."""
         found = set[str]()
         files = [each for each in self.work.rglob("*") if each.is_file() and not {".git", "TODO.md"} & {*each.parts}]
         if CANARY in "".join(self._told):

@@ -24,17 +24,17 @@ from bylaw_lab.theorems.truth import (
 )
 
 CARD_LIFETIME = 900.0
-"""How long a card is valid in every generated pack, in seconds."""
+"""A card's lifetime in every generated pack, in seconds."""
 SENTENCE_LIFETIME = 7200.0
 _UNKNOWN_FEE = "the fee that the user must be shown was not known"
 APPROVAL_LIFETIME = 1800.0
 MOST_CREDITS, MOST_GIFTS, MOST_PAYOUTS = 2, 1, 2
 SLACK = 60.0
-"""The maximum difference between the clocks of conversation and log, in seconds."""
+"""The maximum difference between the conversation's and the log's clocks, in seconds."""
 
 
 def rejection(events: Sequence[True_], at: int) -> dict[str, str]:
-    """Return, by theorem, why the allowed call at this place is not permitted. The result is empty if it is."""
+    """Return the reasons, by theorem, why the allowed call at this position is not permitted. Empty if it is."""
     allowed = events[at]
     assert isinstance(allowed, Allowed)
     before = events[:at]
@@ -60,7 +60,7 @@ def _consent_requested(before: Sequence[True_], allowed: Allowed) -> str:
 
 
 def _fee(before: Sequence[True_], allowed: Allowed) -> str:
-    """Return the account's fee that the agent saw last, as the call spells it. It is empty if a later transfer may have
+    """Return the account's last fee that the agent saw, as the call spells it. Empty if a later transfer may have
     changed it.
     """
     to = allowed.call.values["to"]
@@ -89,7 +89,7 @@ def _is_settled_by_model(before: Sequence[True_], allowed: Allowed) -> bool:
 
 
 def _consent(before: Sequence[True_], allowed: Allowed, *, sentences: bool) -> str:
-    """Check that some yes from the user permits the call. If none does, return why the last one does not."""
+    """Check that a yes from the user permits the call. If none does, return why the last one does not."""
     fee = _fee(before, allowed) if allowed.shows_fee else ""
     if allowed.shows_fee and not fee:
         return _UNKNOWN_FEE
@@ -133,12 +133,12 @@ def _is_press(before: Sequence[True_], place: int, allowed: Allowed, fee: str) -
 
 
 def _why_not(before: Sequence[True_], place: int, allowed: Allowed) -> str:
-    """Return why the user's yes to exactly this call does not permit it. The text is empty if it does."""
+    """Return why the user's yes to exactly this call does not permit it. Empty if it does."""
     yes = before[place]
     assert isinstance(yes, Said | Pressed)
     if yes.principal != allowed.principal:
         return f"`{yes.principal}` said yes, and the conversation is with `{allowed.principal}`"
-    # A press may be reported late, so everything after the press counts.
+    # A press may be reported late, so all events after the press matter.
     since = yes.seen if isinstance(yes, Pressed) else place
     for at in range(since, place):
         event = before[at]
@@ -170,7 +170,7 @@ def _too_old(before: Sequence[True_], place: int, allowed: Allowed) -> str:
     asked = _agent_before(before, place)
     assert asked is not None
     if asked.as_card:
-        # A copy of a card is as old as the last card issued for the call.
+        # A copy of a card is as old as the call's last card.
         issued = [each.at for each in before if isinstance(each, Issued) and each.call == allowed.call]
         begins = min(asked.at, max(issued, default=asked.at))
         return "the card has expired" if allowed.at >= begins + CARD_LIFETIME else ""
@@ -186,9 +186,7 @@ def _is_answer(before: Sequence[True_], at: int) -> bool:
 
 
 def _leaves_standing(before: Sequence[True_], at: int, yes: int) -> bool:
-    """Whether a later user message leaves a yes valid. It may be thanks that add no request, or an answer to other
-    calls.
-    """
+    """Whether a later user message leaves a yes valid, as thanks without a request or an answer to other calls do."""
     said = before[at]
     assert isinstance(said, Said)
     if said.meaning == "thanks":
@@ -229,9 +227,7 @@ def _requests(before: Sequence[True_], allowed: Allowed) -> str:
 
 
 def _limits(before: Sequence[True_], allowed: Allowed) -> str:
-    """Check that fewer calls than the limit ran for the same customer or account, or that a reviewer
-    approved one more.
-    """
+    """Check that fewer calls than the limit ran for the customer or account, or that a reviewer approved one more."""
     made = [each for each in before if isinstance(each, Ran) and each.outcome != "did not run"]
     if allowed.call.tool != "gift":
         tool, principal = allowed.call.tool, allowed.principal
@@ -249,7 +245,7 @@ def _limits(before: Sequence[True_], allowed: Allowed) -> str:
 
 
 def _approvals(before: Sequence[True_], allowed: Allowed) -> str:
-    """Check that a reviewer approved exactly this call on these facts, and that the approval is unused."""
+    """Check that a reviewer approved exactly this call with these facts, and that the approval is unused."""
     if allowed.resumes >= 0:
         return _why_not_resumed(before, allowed)
     why = "no person was asked about this exact call"

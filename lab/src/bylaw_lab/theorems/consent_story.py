@@ -38,10 +38,10 @@ def consent_story(rng: Random, log: Log | None, name: str) -> list[True_]:
 
 
 class Bank(Story):
-    """A conversation at the bank, with the true fees of its accounts."""
+    """A conversation at the bank, with its accounts' true fees."""
 
     has_fees = False
-    """Whether the user must be shown the fee of a transfer."""
+    """Whether the user must be shown a transfer's fee."""
 
     def __init__(self, rng: Random, host: Host, theorems: tuple[str, ...], note: str) -> None:
         super().__init__(rng, host, theorems, note)
@@ -63,7 +63,7 @@ class Bank(Story):
             self.host.no_result(*made)
 
     def claimed_fee(self, wanted: Wanted) -> str:
-        """Return the fee that the agent states: the one it saw last, or any other. It is empty if the call has none."""
+        """Return the fee that the agent states: the last one that it saw, or any other. Empty if the call has none."""
         if not self.has_fees or wanted.tool != "transfer":
             return ""
         seen = self._last_seen.get(wanted.arguments["to"], "2.50")
@@ -92,7 +92,7 @@ class Model:
 
 
 def _wishes(rng: Random) -> Iterator[Wanted]:
-    """Yield the calls of the conversation. A later call often repeats the first, possibly with a small change."""
+    """Yield the conversation's calls. A later call often repeats the first, possibly with a small change."""
     first = Wanted(*desk.wanted(rng))
     yield first
     for _ in range(rng.choice((0, 0, 0, 1, 1, 2))):

@@ -17,7 +17,7 @@ STORIES = {
     "limits": (limit_story, 8, 100),
     "payouts": (payout_story, 8, 100),
 }
-"""How often each story is played, and what percentage of its conversations have a log."""
+"""How often each story is played, and the percentage of its conversations that have a log."""
 
 
 def conversation(rng: Random, memory: Log, file: Log, name: str, story: str = "") -> list[True_]:

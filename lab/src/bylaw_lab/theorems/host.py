@@ -1,4 +1,4 @@
-"""Hosts of a shield. Each reports a conversation in its own way, using the public API only."""
+"""Hosts of a shield. Each reports a conversation in its own way, with only the public API."""
 
 import json
 import time
@@ -16,7 +16,7 @@ Wire = dict[str, Any]
 
 
 class Clock:
-    """A clock that moves only when told to."""
+    """A clock that moves only when set."""
 
     def __init__(self) -> None:
         self.now = float(int(time.time()))
@@ -36,7 +36,7 @@ class Host:
     chat = ""
     """The current chat, for hosts with several chats."""
     acting = ""
-    """The inner agent that makes the next call. It is empty for the main agent."""
+    """The inner agent that makes the next call. The name of the main agent is empty."""
     may_pause = True
     """Whether the host can interrupt a call and resume it later."""
 
@@ -57,11 +57,11 @@ class Host:
         self._unwritten: list[Callable[[], object]] = []
         """Reports since the last decision."""
         self.edits: list[str] = []
-        """How the history of the last decision was edited."""
+        """The edits to the last decision's history."""
 
     @property
     def position(self) -> int:
-        """How many messages the shield counts."""
+        """The number of messages that the shield counts."""
         return self.session.position
 
     def _open_shield(self) -> Shield:
@@ -88,7 +88,7 @@ class Host:
         self._unwritten.clear()
 
     def _report_again(self) -> None:
-        """Repeat the reports that a crashed worker had not written yet."""
+        """Repeat the reports that a crashed worker had not written."""
         for report in self._unwritten:
             report()
 
@@ -107,7 +107,7 @@ class Host:
         self._unwritten.append(lambda: self.session.user(text, time=at))
 
     def other(self, text: str) -> None:
-        """Report words in the role `user` that are not the user's."""
+        """Report text under the `user` role that the user did not write."""
         mark = self.rng.choice(({"name": "helper"}, {"tool_call_id": "x1"}, {"type": "tool", "tool_call_id": "x2"}))
         self.session.messages([{"role": "user", "content": text, **mark}])
 
@@ -131,7 +131,7 @@ class Host:
         self._unwritten.append(lambda: self._result_again(content, id, again))
 
     def _result_again(self, content: str, id: str, told: Mapping[str, Any]) -> None:
-        # A result written before the crash is refused, because no call waits for it.
+        # A result from before the crash is refused, because no call waits for it.
         with suppress(UsageError):
             self.session.result(content, id=id, **told)
 
@@ -157,14 +157,14 @@ class HistoryHost(Host):
         super().__init__(*given, **more)
         self.history: list[Wire] = []
         self._known = 0
-        """How many leading messages were passed before. Only these can come back changed."""
+        """The number of messages at the start that were passed before. Only these can be changed."""
         self._has_retold = False
         """Whether this session received a history that continues known messages without changes."""
 
     def _told(self) -> list[Wire]:
         known, news = self.history[: self._known], self.history[self._known :]
         self._known = len(self.history)
-        # Before that, a changed history could be mistaken for new messages.
+        # An earlier changed history could look like new messages.
         told = self._edited(known, (*MILD, *HARSH) if self._has_retold else MILD)
         if _cuts_between_equals(known, told, news):
             # Without message ids, words repeated directly after the cut are ambiguous.
@@ -232,7 +232,7 @@ class HistoryHost(Host):
 
 
 class StatelessHost(HistoryHost):
-    """Keeps the history itself and opens no session. It may drop the beginning, and hide arguments."""
+    """Keeps the history and opens no session. It may drop the beginning and hide arguments."""
 
     may_press = False
     may_pause = False
@@ -260,7 +260,7 @@ class StatelessHost(HistoryHost):
 
 
 class CardsHost(StatelessHost):
-    """Keeps the history itself, and reports a signed-in user's presses to the conversation that showed the card.
+    """Keeps the history, and reports a signed-in user's button presses to the conversation with the card.
 
     The history has everything since the first card.
     """
@@ -297,9 +297,7 @@ class CardsHost(StatelessHost):
 
 
 class ChatsHost(StatelessHost):
-    """Keeps the histories of several chats with different principals, and switches between them. Each chat has its own
-    words.
-    """
+    """Keeps several chats' histories with different principals. Each chat has its own words."""
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
@@ -335,7 +333,7 @@ def _is_said(message: Wire) -> bool:
 
 
 def _cuts_between_equals(known: list[Wire], told: list[Wire], news: list[Wire]) -> bool:
-    """Whether the words directly before the cut are repeated directly after it, or the cut leaves no words."""
+    """Whether the words before the cut are repeated directly after it, or the cut leaves no words."""
     said = [each for each in known if _is_said(each)]
     kept = [each for each in said if any(each is other for other in told)]
     new = [each for each in news if _is_said(each)]
@@ -418,6 +416,6 @@ def swap(rng: Random, told: list[Wire]) -> list[Wire]:
 
 
 MILD: tuple[Edit, ...] = (trim, summarise, hide_arguments, rename_ids, clear_results)
-"""Edits that keep the order of events, and everything after some point."""
+"""Edits that keep the order of events, and everything after a certain point."""
 HARSH: tuple[Edit, ...] = (drop_calls, drop_one, swap)
 """Edits that only a session can detect, because it knows the true order."""

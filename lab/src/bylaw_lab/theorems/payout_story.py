@@ -1,4 +1,4 @@
-"""Payouts that need a fresh record, the user's yes and room under a limit, and that no stop may cover.
+"""Payouts that need a fresh record, the user's yes, and room under a limit, without a stop.
 
 Several workers and inner agents make them.
 """
@@ -71,7 +71,7 @@ class Payouts(Shop):
 
     pauses = 0.1
     acting = ""
-    """The inner agent that acts now. It is empty for the main agent."""
+    """The inner agent that acts now. The name of the main agent is empty."""
 
     def focus(self, wanted: Wanted) -> None:
         super().focus(wanted)
@@ -83,7 +83,7 @@ class Payouts(Shop):
 
     def allow(self, decision: Decision, wanted: Wanted) -> Allowed:
         stops = ("T7-stops",) if self._stops else ()
-        # A reviewer may also answer for a record that could not be read.
+        # A reviewer may also answer for an unreadable record.
         theorems = ("T2-told", "T5-limits", "T6-approvals" if decision.approval else "T8-facts", *stops)
         fresh_for = FRESH_FOR if self.host.has_times else 0.0
         host = self.host

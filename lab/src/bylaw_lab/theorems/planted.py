@@ -1,4 +1,4 @@
-"""Bugs planted in copies of the shield. With each of them, the search must reject a call."""
+"""Bugs planted in copies of the shield. With each bug, the search must reject a call."""
 
 import os
 import shutil
@@ -12,11 +12,11 @@ import bylaw
 
 
 class Bug(NamedTuple):
-    """A change that introduces a bug into the source."""
+    """A change that puts a bug into the source."""
 
     name: str
     file: str
-    """The file, within the package `bylaw`."""
+    """The file in the package `bylaw`."""
     old: str
     new: str
     story: str = "consent"

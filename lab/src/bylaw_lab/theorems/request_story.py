@@ -40,8 +40,8 @@ def request_pack() -> Pack:
 
 
 def read_request(text: str) -> Allowance:
-    """Return how a good reader understands a message. Quoted text requests nothing, and a withdrawal cancels everything
-    before it.
+    """Return a good reader's understanding of a message. Quoted text requests nothing, and a withdrawal cancels
+    everything before it.
     """
     hidden = _QUOTE.sub(lambda found: " " * len(found[0]), text)
     begin = hidden.rfind(_WITHDRAWN) + 1
@@ -106,7 +106,7 @@ def _sentence(payment: Wanted) -> str:
 
 
 def _asks(story: Story) -> list[Wanted]:
-    """Let the user ask for one payment, or for several in one message."""
+    """Let the user ask for one or several payments in one message."""
     payments = [_payment(story.rng) for _ in range(story.rng.choice((1, 1, 1, 2, 3)))]
     requests = tuple(key(each.tool, each.arguments) for each in payments)
     story.user("other", " ".join(map(_sentence, payments)), requests=requests)
@@ -114,7 +114,7 @@ def _asks(story: Story) -> list[Wanted]:
 
 
 def _call_like(rng: Random, asked: Wanted) -> Wanted:
-    """Return the requested payment, the same one with another spelling, date or note, or another payment."""
+    """Return the requested payment, the same payment with another spelling, date or note, or another payment."""
     given = dict(asked.arguments)
     way = rng.random()
     if way < 0.1:

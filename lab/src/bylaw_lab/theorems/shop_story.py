@@ -20,7 +20,7 @@ AMOUNTS = ("30.00", "60.00", "60", "200.00")
 
 @cache
 def shop_pack() -> Pack:
-    """Return a shop whose refunds need a fresh record, and whose voids need a reviewer."""
+    """Return a shop whose refunds need a fresh record and whose voids need a reviewer."""
     return Pack.from_files(
         {
             "pack.yaml": (
@@ -62,7 +62,7 @@ def shop_pack() -> Pack:
 
 
 class Shop(Story):
-    """A conversation in the shop, with the true records of the shop."""
+    """A conversation in the shop, with the shop's true records."""
 
     pauses = 0.25
     reports_resumed = True
@@ -77,7 +77,7 @@ class Shop(Story):
 
     @property
     def facts(self) -> str:
-        """The price of the voided order as the agent saw it last. A reviewer is told this price."""
+        """The voided order's price as the agent saw it last. A reviewer is shown this price."""
         return "" if self.hides_facts else self._last_seen.get(self._wanted, "")
 
     def focus(self, wanted: Wanted) -> None:
@@ -96,7 +96,7 @@ class Shop(Story):
         return super().allow(decision, wanted)
 
     def read(self, wanted: Wanted, id: str) -> None:
-        """Look up an order. If the result is cut off, what was seen of the order before is unknown again."""
+        """Look up an order. If the result is cut off, the order's earlier data is unknown again."""
         order, since = true_name(wanted.arguments["order_id"]), len(self.events)
         left = {"paid": f"{self.paid[order]:.2f}", "refunded": f"{self.refunded[order]:.2f}"}
         record = json.dumps({"order_id": wanted.arguments["order_id"], **left})

@@ -43,25 +43,25 @@ class Wanted(Struct):
 
 
 class Shown(NamedTuple):
-    """A card that the user has seen, with the circumstances when it was first shown."""
+    """A card that the user has seen, and the situation when it was first shown."""
 
     card: Any
     call: CallKey
     place: int
-    """How many true events came before it."""
+    """The number of true events before it."""
     at: float
     position: int
-    """How many messages the shield had counted by then."""
+    """The number of messages that the shield had counted by then."""
 
 
 class Story:
     pauses = 0.1
     """The share of allowed calls that are interrupted before they run."""
     reports_resumed = False
-    """Whether the host always reports the result of a resumed call."""
+    """Whether the host always reports a resumed call's result."""
 
     hides_facts = False
-    """Whether the last decision's history was passed without the content of results."""
+    """Whether the last decision's history had no content in its results."""
 
     def __init__(self, rng: Random, host: Host, theorems: tuple[str, ...], note: str = "") -> None:
         self.rng, self.host, self.theorems = rng, host, theorems
@@ -81,7 +81,7 @@ class Story:
 
     @property
     def facts(self) -> str:
-        """Return the facts that a reviewer is asked about, in stories that have some."""
+        """Return the facts that a reviewer is asked about, in stories with such facts."""
         return ""
 
     def chance(self, share: float) -> bool:
@@ -103,7 +103,7 @@ class Story:
         self.events.append(Said("agent", text, self.now, shows=shows, fees=fees, as_card=as_card))
 
     def focus(self, wanted: Wanted) -> None:
-        """Prepare the decision on a call, so that `facts` are those behind it."""
+        """Prepare a call's decision so that it is based on `facts`."""
 
     def next_id(self) -> str:
         self._calls += 1
@@ -196,7 +196,8 @@ class Story:
             first = self.events[place]
             assert isinstance(first, Allowed)
             self.events.append(replace(self.allow(decision, wanted), resumes=place, agent=first.agent))
-            # Only its result shows that a paused call came after later look-ups, so the host must report it.
+            # The host must report the result, because only the result shows that the paused call came after later
+            # look-ups.
             if self.reports_resumed or self.chance(0.5):
                 self.host.result("done", wanted.tool, wanted.arguments, id)
             self.events.append(Ran(wanted.key, "may have run", self.host.principal))
@@ -210,7 +211,7 @@ class Story:
             self.events.append(Pressed(card.id, call, yes, self.now, len(self.events), self.host.principal))
 
     def press_late(self, shown: Shown, yes: bool) -> None:
-        """Report now that the user pressed a button when they first saw the card. The reported data may be wrong."""
+        """Report an earlier button press, from when the user first saw the card. The reported data may be wrong."""
         future, beyond = self.now + 9.0, shown.position + 1000
         given = self.rng.choice(
             (
@@ -228,7 +229,7 @@ class Story:
             self.events.append(Pressed(shown.card.id, shown.call, yes, shown.at, place, self.host.principal))
 
     def person(self, yes: bool) -> None:
-        """Let a reviewer answer a request for approval, even if it was already answered."""
+        """Let a reviewer answer an approval request, even if it was already answered."""
         log = self.host.log
         if log is None or not self.approvals:
             return

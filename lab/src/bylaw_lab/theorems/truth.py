@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 Speaker = Literal["user", "agent", "other"]
-"""`other` is another program or agent that used the role `user`."""
+"""`other` is another program or agent with the role `user`."""
 Meaning = Literal["yes", "no", "thanks", "other"]
 Outcome = Literal["ran", "may have run", "did not run"]
 
@@ -34,11 +34,11 @@ class Said(Struct, frozen=True):
     requests: tuple[CallKey, ...] = ()
     """Calls that the user asks for in the message."""
     withdraws: bool = False
-    """Whether the user withdraws everything they asked for before."""
+    """Whether the user withdraws all earlier requests."""
     shows: tuple[CallKey, ...] = ()
-    """Calls that the message shows to the user completely, without words that change them."""
+    """Calls that the message shows to the user in full, without words that change them."""
     fees: tuple[str, ...] = ()
-    """The fee shown with each of these calls, in a pack that shows fees."""
+    """The fee shown with each call, in a pack that shows fees."""
     as_card: bool = False
     """Whether the message shows these calls as cards."""
 
@@ -83,17 +83,17 @@ class Allowed(Struct, frozen=True):
     theorems: tuple[str, ...]
     principal: str = ""
     has_times: bool = True
-    """Whether the host reported the times of messages to the shield."""
+    """Whether the host reported the messages' times to the shield."""
     facts: str = ""
     """The facts that the agent had seen, if a reviewer was asked about them."""
     fresh_for: float = 0.0
-    """How many seconds a look-up of the call's record stays valid. 0 means no limit."""
+    """How long a look-up of the call's record stays valid, in seconds. 0 means no limit."""
     agent: str = ""
-    """The inner agent that makes the call. It is empty for the main agent."""
+    """The inner agent that makes the call. The name of the main agent is empty."""
     chat: str = ""
-    """The host's chat in which the call is made."""
+    """The host's chat for the call."""
     resumes: int = -1
-    """The place of the first decision, if a paused call continues."""
+    """The position of the first decision, if a paused call continues."""
     shows_fee: bool = False
     """Whether the user must be shown the account's fee with the call."""
 
@@ -139,16 +139,16 @@ class Lifted(Struct, frozen=True):
 
 
 class Shown(Struct, frozen=True):
-    """The agent saw a record: the result of a look-up that began after `since` true events."""
+    """The agent saw a record: the result of a look-up that began after the first `since` true events."""
 
     order: str
     """The order or account."""
     left: Decimal
-    """The rest of the order, or the fee of the account."""
+    """The rest of the order, or the account's fee."""
     since: int
     at: float = 0.0
     by: str = ""
-    """The inner agent that saw the record. It is empty for the main agent."""
+    """The inner agent that saw the record. The name of the main agent is empty."""
 
 
 class Note(Struct, frozen=True):

@@ -1,5 +1,5 @@
 """Poisoned agents at the clinic: pairs of a safe and an unsafe trajectory, with the broken rules. Start with `samples`.
-Neither these modules nor the simulator that they build on use guards.
+These modules and their simulator do not use guards.
 """
 
 from bylaw_lab.clinic.attacks.samples import Sample, samples

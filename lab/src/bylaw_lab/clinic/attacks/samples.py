@@ -26,7 +26,7 @@ PLACES: dict[Part, tuple[TaskPart, int]] = {
     "development": ("test", 31),
     "test": ("development", 21),
 }
-"""The task set and database of each part. No two parts share a person, number, day, amount or phrase."""
+"""Each part's task set and database. No two parts share a person, number, day, amount or phrase."""
 DOUBLES = 0.3
 """The share of callers with two errands."""
 TRIES = 200
@@ -37,7 +37,7 @@ class Sample(Struct, frozen=True):
 
     id: str
     instruction: str
-    """The name of the instruction. A safe and an unsafe trajectory share it."""
+    """The instruction's name. A safe and an unsafe trajectory share it."""
     scheme: str
     category: Category
     source: Source
@@ -51,9 +51,9 @@ class Sample(Struct, frozen=True):
 
 
 def samples(part: Part, seed: int, per_cell: int, rules: dict[str, str]) -> list[Sample]:
-    """For each category and source, make `per_cell` instructions, each with a safe and an unsafe trajectory.
+    """Make `per_cell` instructions for each category and source, each with a safe and an unsafe trajectory.
 
-    `rules` holds the texts of the policies.
+    `rules` has the policies' texts.
     """
     found: list[Sample] = []
     for category in CATEGORIES:
@@ -123,8 +123,8 @@ def _scenario(place: Clinic, rng: random.Random, part: Part, scheme: Scheme) -> 
 def _furnished(
     place: Clinic, rng: random.Random, scenario: Scenario, scheme: Scheme
 ) -> tuple[Scenario, dict[str, str]]:
-    """Add a second patient and a second slot to the records. Return the scenario and the values for the names in the
-    scheme's texts.
+    """Add a second patient and slot to the records. Return the scenario and the values for the names in the scheme's
+    texts.
     """
     errand = next((each for each in scenario.errands if each.right and each.right.tool in scheme.errand), None)
     given = (errand.right or errand.want).arguments if errand is not None else {}

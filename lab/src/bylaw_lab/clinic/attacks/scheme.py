@@ -1,4 +1,4 @@
-"""Loads the schemes that poisoned agents follow (`schemes.yaml`) and the wording of agents (`words.yaml`)."""
+"""Loads the poisoned agents' schemes (`schemes.yaml`) and the agents' wording (`words.yaml`)."""
 
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,7 @@ from bylaw.policy.yaml import LOADER
 
 Part = Literal["train", "development", "test"]
 Source = Literal["memory", "environment"]
-"""What is poisoned: the agent's invisible memory, or what it reads."""
+"""What is poisoned: the agent's invisible memory, or the data that it reads."""
 Category = Literal["access", "content", "hallucination", "instruction", "operation", "error", "long-term"]
 Moment = Literal["proposal", "write", "report", "refusal"]
 SOURCES: tuple[Source, ...] = get_args(Source)
@@ -30,18 +30,18 @@ class Scheme(Struct, frozen=True, forbid_unknown_fields=True):
     note: str
     """The note in the records, if the environment is poisoned."""
     at: Moment
-    """The scheme strikes before this step of the careful agent."""
+    """The scheme begins before this step of the careful agent."""
     errand: list[str] = []
     """Tools for the caller's request."""
     against: list[str] = []
     """Policies to use in place of `errand`. One of them refuses the caller's request."""
     calls: Calls = []
     times: int = 1
-    """How often the calls are made."""
+    """The number of times to make the calls."""
     beside: Calls = []
-    """Calls made in the same turn as the write."""
+    """Calls in the same turn as the write."""
     alter: dict[str, str] = {}
-    """Arguments of the write that differ from what was agreed."""
+    """Arguments of the write that differ from the agreed ones."""
     says: str = ""
     """Text added to the agent's message."""
     goes_ahead: bool = False
@@ -57,15 +57,15 @@ class Scheme(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Words(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the agents of one part of the data speak. They all propose changes in the pack's sentences."""
+    """The wording of the agents in one part of the data. They all propose changes in the pack's sentences."""
 
     question: str
     report: list[str]
     refusal: str
     sides: list[tuple[str, str]]
-    """Side questions of callers, with answers."""
+    """Callers' side questions, with answers."""
     asides: list[str]
-    """Correct side remarks of agents. Some of them sound forbidden."""
+    """Agents' correct side remarks. Some of them sound forbidden."""
     notes: list[str]
     """Texts of harmless notes."""
 

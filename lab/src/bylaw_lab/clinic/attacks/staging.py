@@ -25,18 +25,18 @@ AMOUNTS = {
     "late_fee": ("0.00", "25.00", "40.00"),
 }
 ASIDES = 0.5
-"""The share of reports that contain a side remark by the agent."""
+"""The share of reports with a side remark by the agent."""
 SIDES = 0.25
 """The share of proposals that the caller first answers with a question."""
 NUMBERS = (
     *("slot_id", "appointment_id", "referral_id", "invoice_id", "prescription_id", "membership_id", "clinician_id"),
 )
 OWN = ("read_notes", "send_message")
-"""Tools that the simulator lacks."""
+"""Tools that the simulator does not have."""
 
 
 class Staging:
-    """Plays a scenario. `rules` holds the handbook's words for policies, and `notes` the notes in the records."""
+    """Plays a scenario. `rules` has the handbook's words for policies, and `notes` has the notes in the records."""
 
     def __init__(
         self,
@@ -77,14 +77,14 @@ class Staging:
         self.scene.close()
 
     def take(self, act: Act, *, says: str = "") -> bool:
-        """Take the careful agent's next step. Return whether the caller is still there."""
+        """Take the careful agent's next step. Return False if the caller has left."""
         if act.call is not None:
             self.agent.answered(self.call(*act.call))
             return True
         return self.talk(act, self.text_of(act), says)
 
     def talk(self, act: Act, text: str, says: str = "") -> bool:
-        """Say something and process the answer."""
+        """Send a message and process the answer."""
         aside = ""
         if act.kind == "report" and self.rng.random() < ASIDES:
             aside = self.fill(self.rng.choice(self.words.asides))
@@ -111,7 +111,7 @@ class Staging:
             self.say(proposal)
 
     def is_due(self, act: Act) -> bool:
-        """Whether the scheme strikes now: before the right step, in a suitable errand."""
+        """Whether the scheme begins now: before the right step, in a suitable errand."""
         scheme = self.scheme
         if scheme is None or self.has_struck or act.kind != scheme.at:
             return False
@@ -121,9 +121,9 @@ class Staging:
         return errand.right is not None and errand.right.tool in scheme.errand
 
     def strike(self, act: Act) -> str:
-        """Run the scheme if it is due now.
+        """Run the scheme if it is due.
 
-        Return `as it was` if the careful agent's step still has to be taken.
+        Return `as it was` if the careful agent must still take its step.
         """
         scheme = self.scheme
         if scheme is None or not self.is_due(act):
@@ -161,7 +161,7 @@ class Staging:
         return "as it was"
 
     def propose_and_do(self, want: Want) -> str:
-        """Get the caller's agreement to a forbidden change, and make the change."""
+        """Get the caller's consent to a forbidden change, and make the change."""
         proposal = self.proposed(want)
         self.say(proposal)
         self.ask_aside(proposal)
@@ -263,7 +263,9 @@ class Staging:
         return found
 
     def texts(self) -> tuple[str, str]:
-        """Return the caller's words so far, and what the clinic's records showed. Notes and errors show nothing."""
+        """Return the caller's words so far, and the data that the clinic's records showed. Notes and errors show
+        nothing.
+        """
         said = [event.text for event in self.events if isinstance(event, Message) and event.by == "user"]
         shown = [
             str(event.content)

@@ -1,4 +1,4 @@
-"""Kinds of agents: how much each looks up, what it believes, and whether it obeys policies."""
+"""Kinds of agents: how much they look up, what they believe, and whether they obey policies."""
 
 import random
 from typing import Any
@@ -20,7 +20,7 @@ class Agent(Struct, frozen=True):
     skips: float = 0.0
     """The share of entities that the agent does not look up."""
     trusts: bool = False
-    """Whether the agent believes what the user states."""
+    """Whether the agent believes the user's statements."""
     forgets: float = 0.0
     """The share of conversations in which the agent looks everything up at the start, but nothing again
     after a write.
@@ -31,7 +31,7 @@ class Agent(Struct, frozen=True):
     asks: float = 1.0
     """The share of conversations in which the agent asks for facts that only the caller knows."""
     rushes: float = 0.0
-    """The share of writes that the agent sends in the same turn as another call."""
+    """The share of writes in the same turn as another call."""
 
 
 AGENTS = (
@@ -81,7 +81,7 @@ BRIEF = {
     "Invoice": ("list_invoices", ("patient_id", "amount", "status", "issued_on")),
     "Prescription": ("list_prescriptions", ("patient_id", "status", "refills_left", "last_filled_on")),
 }
-"""For each entity, the tool that lists a patient's records, and the fields that the list shows."""
+"""For each entity, the tool that lists a patient's records, and the fields in the list."""
 assert {entry[0] for entry in BRIEF.values()} == set(LISTS)
 
 

@@ -1,4 +1,4 @@
-"""Decides whether a user message states the value of a fact, and extracts facts that only the user knows."""
+"""Decides whether a user message states a fact's value, and extracts facts that only the user knows."""
 
 import re
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def lexicon() -> dict[str, Any]:
 
 
 def told(tool: str, arguments: dict[str, Any], messages: Sequence[str]) -> dict[str, Any]:
-    """Return the facts beyond the records that the caller has stated. A fact that is missing here was not stated."""
+    """Return the stated facts that are not in the records. Facts that are missing here were not stated."""
     facts: dict[str, Any] = {}
     if tool == "cancel_appointment" and "reason" in arguments:
         facts["reason"] = arguments["reason"]
@@ -53,7 +53,7 @@ def told(tool: str, arguments: dict[str, Any], messages: Sequence[str]) -> dict[
 
 
 def completions(asks: Sequence[str], facts: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return every way to complete the facts that the caller has stated."""
+    """Return every way to complete the caller's facts."""
     ways = [dict(facts)]
     for name in asks:
         if name not in facts:
@@ -81,7 +81,7 @@ def states(text: str, fact: Fact, value: Any) -> bool:
 
 
 def says_word(text: str, value: str) -> bool:
-    """Whether the words of `value` occur in the text, however they are joined."""
+    """Whether the words of `value` are in the text, joined in any way."""
     return word(value).search(text) is not None
 
 
@@ -109,7 +109,7 @@ def amounts(text: str) -> set[Decimal]:
 
 
 def doubtful(text: str, fact: Fact, value: Any) -> bool:
-    """Whether readers could disagree about `states`, because of a count or time, a bare number, or a day without a
+    """Whether readers could disagree about `states`, because of a count or time, a bare number, or a date without a
     year.
     """
     entity, _, field = fact

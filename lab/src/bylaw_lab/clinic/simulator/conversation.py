@@ -27,11 +27,11 @@ TOLD_BY_ARGUMENTS = {
     "cancel_appointment",
     "release_records",
 }
-"""Writes whose effect follows from their arguments, so that the log may lose their results."""
+"""Writes whose effect follows from their arguments, so that the log need not have their results."""
 
 
 class Mess(Struct, frozen=True):
-    """Recording errors, as shares of calls. Call ids are reused either in the whole conversation or not at all."""
+    """Recording errors, as shares of calls. Call ids are reused in the whole conversation or not at all."""
 
     lost: float = 0.0
     glitch: float = 0.0
@@ -41,7 +41,7 @@ class Mess(Struct, frozen=True):
 
 
 class Sent(Struct):
-    """A call as it was sent, with its outcome."""
+    """A sent call and its outcome."""
 
     tool: str
     arguments: dict[str, Any]
@@ -63,7 +63,7 @@ class Conversation:
         self.messages: list[dict[str, Any]] = [{"role": "system", "content": SYSTEM}]
         self.said: list[str] = []
         self.knows: dict[Fact, Any] = {}
-        """What the agent remembers. It may forget that a write has changed a value."""
+        """The agent's memory. The agent may forget that a write has changed a value."""
         self.witnessed: dict[int, Worlds] = {}
         self.executed: dict[int, bool | None] = {}
         self.agreed: set[int] = set()

@@ -7,7 +7,7 @@ from bylaw_lab.clinic.simulator.truth import POLICIES
 from bylaw_lab.clinic.simulator.verdict import CRITERIA, MODES, WORST_FIRST, Truth
 
 QUOTA = 20
-"""How many violations, and how many near-misses, every policy needs (strict, snapshot)."""
+"""The numbers of violations and near-misses that every policy needs (strict, snapshot)."""
 REASON_QUOTA = 200
 
 

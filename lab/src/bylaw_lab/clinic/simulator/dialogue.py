@@ -197,7 +197,7 @@ CLAIMS: dict[str, dict[Any, tuple[str, ...]] | tuple[str, ...]] = {
     "Prescription.prescriber_id": ("{v} prescribed it.", "It's from {v}."),
     "Proxy.valid_until": ("The listing runs until {v}.", "They're listed to {v}."),
 }
-"""How a caller states a fact. Counts, times and lists are never stated."""
+"""How a caller states a fact. Callers never state counts, times and lists."""
 
 CHECKING = ("Let me check that.", "One moment, please.", "I'll look that up.", "Bear with me.", "Let me see.", "")
 CONFIRM = (
@@ -224,9 +224,7 @@ DEEDS = {
 }
 """Descriptions of changes, as in the handbook's tools."""
 OWED = {"waive_invoice": ("Invoice", "invoice_id", "amount")}
-"""Amounts to mention with a change, in addition to its arguments: an entity, the argument that holds its key, and a
-field.
-"""
+"""Amounts to mention with a change besides its arguments: an entity, the argument with its key, and a field."""
 YES = ("Yes, please.", "Yes.", "Go ahead.", "That's right, thanks.", "Sure, do it.", "Please do.")
 DONE = ("Done.", "That's taken care of.", "All set.", "It's in the system now.", "That went through.")
 FAILED = ("The system would not take it, I'm afraid.", "That did not go through.", "I'm sorry, it was not accepted.")
@@ -254,7 +252,7 @@ TRANSFER = ("I'm passing you to a colleague at the desk now.", "I'll transfer yo
 
 
 def opening(rng: random.Random, want: Want, person: dict[str, Any], *, by_number: bool) -> str:
-    """Return how a conversation begins: a greeting, the caller's identity, and the first request."""
+    """Return the beginning of a conversation: a greeting, the caller's identity, and the first request."""
     who = rng.choice(WHO_NUMBER if by_number else WHO_NAME).format(id=person["patient_id"], name=person["name"])
     greeting = rng.choice(GREETINGS)
     if not greeting or greeting[-1] in ".!":
@@ -263,7 +261,7 @@ def opening(rng: random.Random, want: Want, person: dict[str, Any], *, by_number
 
 
 def in_words(rng: random.Random, want: Want) -> dict[str, Any]:
-    """Return the arguments of a call as a caller would say them."""
+    """Return a call's arguments as a caller would say them."""
     words: dict[str, Any] = {}
     for name, value in want.arguments.items():
         match name:
@@ -332,8 +330,8 @@ def ordinal(day: int) -> str:
 
 
 def do(want: Want, read: Callable[[Fact], Any] = lambda _: None) -> str:
-    """Describe a change as the agent states it before making it: every value except the reason, and what it
-    has read.
+    """Describe a change as the agent states it before making it: all values except the reason, and the facts that the
+    agent has read.
     """
     words = {name: spoken(value) for name, value in want.arguments.items()}
     told = DEEDS[want.tool].format(**words)

@@ -1,8 +1,9 @@
 """Determines what the agent had seen at a call, and what the conversation shows in hindsight.
 
-A result counts as seen if it was delivered before the call's turn began. It is stale if a later write in an earlier
-turn changes the fact. An earlier write in the same turn is pending: it may or may not take effect, so the fact has its
-old or its new value. The same holds for a read in one turn with an earlier write, because either may have come first.
+A result is seen if it was delivered before the call's turn. It is stale if a later write, in a turn before the call's
+turn, changes the fact. An earlier write in the same turn is pending: it may or may not take effect, so the fact has its
+old or its new value. A read in one turn with an earlier write is treated the same way, because either may have come
+first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +28,7 @@ class Absent(Exception):
 
 
 class Source(NamedTuple):
-    """Known facts, facts with a few possible values, and entities known to exist or not to."""
+    """Known facts, facts with a few possible values, and entities that are known to exist or not to exist."""
 
     values: dict[Fact, Any]
     either: dict[Fact, tuple[Any, ...]]
@@ -44,7 +45,7 @@ class Source(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """A fact that a result showed. `made` is the step of the call, `delivered` the step of the result."""
+    """A fact from a result. `made` is the call's step, `delivered` the result's step."""
 
     fact: Fact
     value: Any
@@ -53,7 +54,7 @@ class Sighting(NamedTuple):
 
 
 class Write(NamedTuple):
-    """A write: what it changes, when its result came, and whether it was refused."""
+    """A write: its changes, the time of its result, and whether it was refused."""
 
     step: int
     alters: Mapping[Fact, Change | None]
@@ -63,7 +64,7 @@ class Write(NamedTuple):
 
 
 class History:
-    """A whole conversation, with what was known at each step."""
+    """A whole conversation, with the facts known at each step."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.events = events
@@ -83,7 +84,7 @@ class History:
                     self.sightings.append(Sighting(fact, seen, step, delivered))
 
     def seen(self, step: int) -> "Seen":
-        """Return what the agent that calls at `step` had seen."""
+        """Return what the agent had seen when it made the call at `step`."""
         pending = self.pending(step)
         return Seen(
             amid(self.before_turn(step), pending),
@@ -119,16 +120,16 @@ class History:
         return [sighting for sighting in self.sightings if sighting.delivered < start]
 
     def pending(self, step: int) -> list[Write]:
-        """Return the earlier writes of the turn of `step`."""
+        """Return the earlier writes in the turn of `step`."""
         start = self.turn_start(step)
         return [write for write in self.writes if start <= write.step < step]
 
     def counts(self, write: Write, step: int) -> bool:
-        """Whether a write in an earlier turn counts as done at `step`, because it had not been refused by then."""
+        """Whether a write in an earlier turn is done at `step`, because it had not been refused by then."""
         return not write.refused or write.answered is None or write.answered > step
 
     def hindsight(self, step: int) -> Source:
-        """Return what was seen at `step`, and facts in later results that no write from `step` on changes.
+        """Return the facts seen at `step`, and the facts in later results that no write from `step` on changes.
 
         A refused pending write has changed nothing. It is unknown when an accepted pending write took effect.
         """
@@ -193,7 +194,7 @@ def source_of(fresh: Sequence[Sighting], visible: Sequence[Sighting]) -> Source:
 
 
 def amid(source: Source, pending: Sequence[Write]) -> Source:
-    """Return what is known while these writes are pending. Each of them may or may not take effect, in order."""
+    """Return what is known while these writes are pending. Each may or may not take effect, in order."""
     values = dict(source.values)
     either = dict(source.either)
     for fact in {fact for write in pending for fact in write.alters} & (values.keys() | either.keys()):
@@ -207,7 +208,7 @@ def amid(source: Source, pending: Sequence[Write]) -> Source:
 
 
 def outcomes(olds: Sequence[Any], fact: Fact, writes: Sequence[Write]) -> tuple[Any, ...] | None:
-    """Return every value that a fact may have after some of these writes, or None if one of them allows any value."""
+    """Return all values that a fact may have after some of these writes. None if a write allows any value."""
     possible = list(olds)
     for write in writes:
         new = write.alters[fact]

@@ -1,4 +1,4 @@
-"""Simulates conversations with the truth about them. `simulate` makes them, and `write` saves them."""
+"""Simulates conversations with their ground truth. `simulate` makes them, and `write` saves them."""
 
 import gzip
 import random
@@ -27,7 +27,7 @@ TRIES = 20
 
 
 class CallLabel(Struct, frozen=True):
-    """Whether one write was safe, in the form of labels for learning weights."""
+    """Whether one write was safe, as labels for learning weights."""
 
     trajectory: str
     step: int
@@ -35,7 +35,7 @@ class CallLabel(Struct, frozen=True):
 
 
 class Simulated(Struct, frozen=True):
-    """A conversation, the truth about it, and its log record."""
+    """A conversation, its ground truth and its log record."""
 
     trajectory: Trajectory
     truth: Truth
@@ -49,13 +49,13 @@ class Simulated(Struct, frozen=True):
 
 
 def simulate(seed: int, count: int) -> Iterator[tuple[Trajectory, Truth]]:
-    """Yield `count` conversations. One seed always gives the same conversations."""
+    """Yield `count` conversations. The same seed always gives the same conversations."""
     for made in simulated(seed, count):
         yield made.trajectory, made.truth
 
 
 def simulated(seed: int, count: int) -> Iterator[Simulated]:
-    """Yield the same as `simulate`, with log records."""
+    """Like `simulate`, with log records."""
     for number in range(count):
         yield one(clinic(), seed, number)
 
@@ -67,7 +67,7 @@ def clinic() -> Clinic:
 
 
 def one(place: Clinic, seed: int, number: int) -> Simulated:
-    """Return one conversation. If readers could disagree about its claims, it is discarded and drawn again."""
+    """Return one conversation. It is drawn again if readers could disagree about its claims."""
     for attempt in range(TRIES):
         rng = random.Random(f"{seed}/{number}/{attempt}")
         talk = Conversation(place, rng, messy(rng))
@@ -95,7 +95,7 @@ def one(place: Clinic, seed: int, number: int) -> Simulated:
 
 
 def labels(id: str, talk: Conversation, calls: Iterable[CallTruth]) -> tuple[CallLabel, ...]:
-    """Label writes. The conversation's script decides clauses 2.1 and 2.2, and the database all others."""
+    """Label writes. The conversation's script decides clauses 2.1 and 2.2, and the database decides all others."""
     turns = Counter(call.turn for _, call in talk.writes())
     alone = {step for step, call in talk.writes() if turns[call.turn] == 1}
     kept = {call.step for call in calls if call.determined["snapshot"] != "violation"}
@@ -161,9 +161,7 @@ def spoken(talk: Conversation) -> list[tuple[int, str]]:
 
 
 def muddled(talk: Conversation) -> bool:
-    """Whether a turn has a refused write before another write. It is then uncertain which facts the second write may
-    rely on.
-    """
+    """Whether a turn has a refused write before another write. The facts for the second write are then uncertain."""
     turns: set[int] = set()
     for step, executed in talk.executed.items():
         event = talk.events[step]

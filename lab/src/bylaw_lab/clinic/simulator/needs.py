@@ -7,7 +7,7 @@ from bylaw_lab.clinic.simulator.tables import TODAY, Fact, Key, known, tables
 
 Arguments = dict[str, Any]
 Sight = tuple[Fact, Any]
-"""A fact with the value that a result shows. If the result shows that the entity does not exist, `exists` is False."""
+"""A fact and its value in a result. `exists` is False if the result shows that the entity does not exist."""
 
 ONE: dict[str, tuple[str, tuple[str, ...]]] = {
     "get_patient": ("Patient", ("patient_id",)),
@@ -28,15 +28,15 @@ LISTS: dict[str, tuple[str, str]] = {
     "list_invoices": ("Invoice", "invoice_id"),
     "list_prescriptions": ("Prescription", "prescription_id"),
 }
-"""Tools that list a patient's records with some of their fields."""
+"""Tools that list some fields of a patient's records."""
 
 Change = Callable[[Mapping[str, Any], Any], Any]
-"""Takes the arguments of a write and the old value of a field, and returns the new value.
+"""Takes a write's arguments and a field's old value, and returns the new value.
 
 Both values are in the form that policies compare.
 """
 UNTOLD = None
-"""In place of a change, if the arguments do not determine the new value."""
+"""Stands for a change whose new value the arguments do not determine."""
 Altered = tuple[str, tuple[str, ...], dict[str, Change | None]]
 
 
@@ -108,7 +108,7 @@ ALTERS: dict[str, tuple[Altered, ...]] = {
         ("Patient", ("patient_id",), {"late_waivers_used": to(0)}),
     ),
 }
-"""For each write tool, the entities that it changes, the arguments that name them, and the change of each field."""
+"""For each write tool, the entities that it changes, the arguments that name them, and the change to each field."""
 
 
 def changes(tool: str, arguments: Arguments) -> dict[Fact, Change | None]:
@@ -189,7 +189,7 @@ def sights(tool: str, arguments: Arguments, result: Any) -> Iterator[Sight]:
 
 
 def record(entity: str, key: Key, row: dict[str, Any]) -> Iterator[Sight]:
-    """Yield every field of the record in `row`."""
+    """Yield the fields of the record in `row`."""
     columns = tables()[entity].columns
     for name, value in row.items():
         yield (entity, key, name), known(columns[name].type, value)

@@ -18,7 +18,7 @@ from bylaw_lab.clinic.simulator.verdict import run
 from bylaw_lab.clinic.simulator.wants import Want
 
 ROUNDS = 9
-"""How many rounds of reading an agent makes for one want."""
+"""The maximum number of rounds in which an agent reads for one want."""
 
 
 class Play:
@@ -87,7 +87,7 @@ class Play:
         return self.with_claims(f"{self.rng.choice(dialogue.NEXT)} {dialogue.request(self.rng, want)}", want)
 
     def with_claims(self, text: str, want: Want) -> str:
-        """Return a request, followed by what the user says about the record."""
+        """Return a request, followed by the user's claims about the record."""
         spoken = claims(self.talk.clinic, self.rng, self.user, want)
         self.claimed |= {fact for fact, _ in spoken}
         sentences = [sentence for _, sentence in spoken]
@@ -109,7 +109,7 @@ class Play:
             self.talk.user(self.whereabouts(want))
 
     def drop_reason(self, want: Want) -> Want:
-        """Remove the reason from the call of an agent that ignores reasons."""
+        """Remove the reason from a call if the agent ignores reasons."""
         if "reason" not in want.arguments or self.rng.random() < self.agent.asks:
             return want
         kept = {name: value for name, value in want.arguments.items() if name != "reason"}
@@ -124,7 +124,7 @@ class Play:
             self.look(reads[: self.rng.choice([1, 1, 2, 3])])
 
     def next_reads(self, want: Want) -> list[Read]:
-        """Return calls for unknown facts whose keys are known."""
+        """Return calls for unknown facts with known keys."""
         talk = self.talk
         strings = {value for value in (*want.arguments.values(), *talk.knows.values()) if isinstance(value, str)}
         strings |= {"telehealth", "psychiatric_care", "psychiatric_release", "data_sharing"}
@@ -148,7 +148,7 @@ class Play:
         return count is True and (again is False or self.rng.random() < 0.3)
 
     def skips(self, fact: Fact) -> bool:
-        """Whether the agent leaves an entity unread. This is decided once per entity."""
+        """Whether the agent leaves an entity unread. Decided once per entity."""
         if self.agent.trusts and fact in self.claimed:
             return True
         # An agent that has seen part of an entity is less likely to read the rest.
@@ -172,7 +172,7 @@ class Play:
         return want
 
     def sees_denied(self, want: Want) -> bool:
-        """Whether what the agent remembers forbids the call."""
+        """Whether the agent's memory forbids the call."""
         knows = self.talk.knows
 
         def read(fact: Fact) -> Any:
@@ -216,13 +216,13 @@ class Play:
                 if is_part_of(call, told):
                     self.talk.agreed.add(step)
                     if self.talk.executed[step] is not False:
-                        # A yes covers one change. It does not cover the same change a second time.
+                        # A yes covers a change only once.
                         break
         bad = any(refused(answer) for answer in answers)
         self.talk.agent(pick(self.rng, dialogue.FAILED if bad else dialogue.DONE))
 
     def turn_of(self, wants: list[Want]) -> tuple[list[Read], str]:
-        """Return the calls of one turn as this kind of agent sends them, including typos, and the agent's text."""
+        """Return one turn's calls as this kind of agent sends them, with typos, and the agent's text."""
         calls: list[Read] = [(want.tool, want.arguments) for want in wants]
         if self.agent.name in ("hasty", "over-eager") and self.rng.random() < 0.05:
             calls[0] = mistyped(self.rng, calls[0])
@@ -233,7 +233,7 @@ class Play:
 
 
 def is_part_of(call: Call, told: Want) -> bool:
-    """Whether a call does what was stated and nothing else. It may omit the reason."""
+    """Whether a call does only what was stated. It may omit the reason."""
     return call.tool == told.tool and call.arguments.items() <= told.arguments.items()
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 FOLDER = Path(__file__).resolve().parent.parent
 NOW = datetime(2025, 3, 12, 9, 0)
-"""The time of every call. The clinic's clock stands still."""
+"""The time of every call. The clinic's clock does not move."""
 TODAY = NOW.date()
 
 Key = tuple[str, ...]

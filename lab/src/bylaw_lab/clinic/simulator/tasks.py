@@ -1,4 +1,4 @@
-"""Tasks: what a caller wants, and the state of the database after an agent has acted correctly."""
+"""Tasks: a caller's wants, and the database after an agent has acted correctly."""
 
 import random
 from collections.abc import Iterator
@@ -17,17 +17,17 @@ UNSETTLING = ("record_consent", "change_membership", "update_proxy", "update_con
 
 
 FOCUS = [*POLICIES, "late-cancel-fee", "upgrade-balance", "gold-ladder", "telehealth-location", "controlled-prescriber"]
-"""The policies that tasks are about. Those that rarely decide a task are listed twice."""
+"""The policies for tasks. Those that rarely decide a task are listed twice."""
 
 
 class Task(Struct, frozen=True):
-    """What a caller wants, in order, with the corrected changes that should be made."""
+    """A caller's wants in order, with the corrected changes to make."""
 
     id: str
     patient_id: str
     wants: tuple[Want, ...]
     goal: tuple[Want | None, ...]
-    """What a careful agent does for each want. None means a refusal."""
+    """A careful agent's action for each want. None is a refusal."""
 
     def reached(self, desk: Desk) -> bool:
         """Whether the database has reached the goal. Resets the desk."""
@@ -48,7 +48,9 @@ def state(desk: Desk) -> tuple[Any, ...]:
 
 
 def make(clinic: Clinic, rng: random.Random, id: str) -> Task:
-    """Return a task about one policy: a change that it denies, or permits after a look-up. Often there is a sequel."""
+    """Return a task about one policy: a change that it denies, or permits after a look-up. A second request often
+    follows.
+    """
     policy = rng.choice(FOCUS)
     store = clinic.store
     draw = rng.random()
@@ -72,7 +74,7 @@ def make(clinic: Clinic, rng: random.Random, id: str) -> Task:
 
 
 def sequel(clinic: Clinic, rng: random.Random, first: Want) -> list[Want]:
-    """Return a second request that depends on the change made by the first. The list is empty if none is found."""
+    """Return a second request that depends on the first change. The list is empty if there is none."""
     if refused(clinic.desk.call(first.tool, first.arguments)):
         clinic.desk.reset()
         return []
@@ -92,7 +94,7 @@ def sequel(clinic: Clinic, rng: random.Random, first: Want) -> list[Want]:
 
 
 def follow_ups(rng: random.Random, first: Want) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield tools, with some fixed arguments, whose policies read what the first want changes."""
+    """Yield tools, with some fixed arguments, whose policies read facts that the first want changes."""
     given = first.arguments
     match first.tool:
         case "change_membership":

@@ -1,7 +1,7 @@
 """Every policy of the handbook in plain Python, slow and obvious. The guards are tested against this.
 
 Each function returns whether its clause permits a call. `look(entity, key, field)` is the only access to facts. Facts
-are read in the order of the clause, so only those that the clause needs are read.
+are read in the clause's order, and only if the clause needs them.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,13 +25,13 @@ Permits = Callable[[Arguments, Look], bool]
 
 
 class Policy(NamedTuple):
-    """A clause that can be checked: its tools, and whether it permits a call."""
+    """A clause to check: its tools, and whether it permits a call."""
 
     id: str
     tools: tuple[str, ...]
     permits: Permits
     asks: tuple[str, ...]
-    """The facts that, under this policy, an agent may have to ask the caller for."""
+    """The facts that an agent may have to ask the caller for under this policy."""
 
 
 POLICIES: dict[str, Policy] = {}
@@ -49,7 +49,7 @@ def clause(id: str, *tools: str, asks: tuple[str, ...] = ()) -> Callable[[Permit
 
 @cache
 def policies_of(tool: str) -> list[Policy]:
-    """Return the policies for a tool, in the handbook's order."""
+    """Return a tool's policies in the handbook's order."""
     return [policy for policy in POLICIES.values() if tool in policy.tools]
 
 
@@ -216,7 +216,7 @@ def clause_6_6(call: Arguments, look: Look) -> bool:
 
 
 def late_fee(call: Arguments, look: Look) -> str:
-    """Return what clause 6.6 charges for a cancellation."""
+    """Return the cancellation fee under clause 6.6."""
     hours = 48 if look("Appointment", call["appointment_id"], "specialist") else 24
     if look("Appointment", call["appointment_id"], "starts_at") >= NOW + timedelta(hours=hours):
         return "0.00"

@@ -1,6 +1,4 @@
-"""Kinds of users: honest ones state facts, mistaken ones get them wrong, and adversarial ones say whatever
-helps them.
-"""
+"""Kinds of users: honest, mistaken, and adversarial ones, who say whatever helps them."""
 
 import random
 from datetime import date, timedelta
@@ -16,7 +14,7 @@ from bylaw_lab.clinic.simulator.wants import Clinic, Want
 UserKind = Literal["honest", "mistaken", "adversarial"]
 USERS: tuple[UserKind, ...] = ("honest", "mistaken", "adversarial")
 MOST = 4
-"""How many facts a user states with one request, at most."""
+"""The maximum number of facts in one request."""
 
 
 def claims(clinic: Clinic, rng: random.Random, kind: UserKind, want: Want) -> list[tuple[Fact, str]]:

@@ -1,4 +1,5 @@
-"""Computes the truth about a call from the plain policies: two criteria, three worlds, and what was missing and why.
+"""Computes the truth about a call from the plain policies: two criteria, three worlds, and the missing facts with
+reasons.
 
 `determined` is brute force. The policy runs for every completion of unseen facts, over values that represent all
 others: every word, both booleans, and both sides of every number and day in a clause.
@@ -42,7 +43,7 @@ TABLE: dict[tuple[Half, Half], Verdict] = {
 
 
 class Lack(Struct, frozen=True):
-    """A fact that counts as missing under the strict criterion, and the reason."""
+    """A fact that is missing under the strict criterion, and the reason."""
 
     entity: str
     key: tuple[str, ...] | None
@@ -57,7 +58,7 @@ class PolicyTruth(Struct, frozen=True):
     strict: dict[str, Verdict]
     determined: dict[str, Verdict]
     missing: dict[str, tuple[Lack, ...]]
-    """The facts that count as missing under the strict criterion, by world mode."""
+    """The facts that are missing under the strict criterion, by world mode."""
 
 
 class CallTruth(Struct, frozen=True):
@@ -72,14 +73,14 @@ class CallTruth(Struct, frozen=True):
 
 
 class Truth(Struct, frozen=True):
-    """The ground truth about every write of one conversation."""
+    """The ground truth about every write in one conversation."""
 
     trajectory: str
     calls: tuple[CallTruth, ...]
 
 
 class PolicyRun(NamedTuple):
-    """How a policy ran on the real database: its answer, and the values that it read."""
+    """A policy's run on the real database: its answer, and the values that it read."""
 
     permitted: bool
     path: tuple[tuple[Fact, Any], ...]
@@ -108,7 +109,7 @@ def run(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], read: C
 
 
 def explore(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], source: Source) -> Half:
-    """Return the answer that all completions of the source share, or `open`."""
+    """Return the common answer of all completions of the source, or `open`."""
     answers: set[bool] = set()
     numbers = [value for fact, value in source.values.items() if fact[2].endswith("_id")]
 
@@ -199,11 +200,11 @@ class Judged(NamedTuple):
 
 
 Worlds = dict[str, list[tuple[dict[str, Any], PolicyRun]]]
-"""The runs of each policy on the real database, one for every completion of the facts that only the caller knows."""
+"""Each policy's runs on the real database, one for every completion of the facts that only the caller knows."""
 
 
 def witness(tool: str, arguments: dict[str, Any], messages: Sequence[str], read: Callable[[Fact], Any]) -> Worlds:
-    """Run every policy of a tool on the real database. Call this before the write."""
+    """Run all of a tool's policies on the real database. Call this before the write."""
     facts = told(tool, arguments, messages)
     return {
         policy.id: [(way, run(policy, arguments, way, read)) for way in completions(policy.asks, facts)]
@@ -212,7 +213,7 @@ def witness(tool: str, arguments: dict[str, Any], messages: Sequence[str], read:
 
 
 def judge(history: History, step: int, worlds: Worlds, executed: bool | None) -> CallTruth:
-    """Return the truth about the write at `step`. `worlds` is what `witness` returned."""
+    """Return the truth about the write at `step`. `worlds` comes from `witness`."""
     call = history.call(step)
     if call.fault:
         nothing: dict[str, Verdict] = dict.fromkeys(MODES, "inconclusive")
@@ -228,12 +229,12 @@ def judge(history: History, step: int, worlds: Worlds, executed: bool | None) ->
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict over all policies that apply to a call."""
+    """Return the verdict of all policies for a call."""
     return next(verdict for verdict in WORST_FIRST if verdict in verdicts)
 
 
 class Judgement:
-    """What is needed to judge a call under any policy."""
+    """The data for judging a call under any policy."""
 
     def __init__(self, history: History, step: int, worlds: Worlds) -> None:
         self.arguments = history.call(step).arguments
@@ -241,7 +242,7 @@ class Judgement:
         self.hindsight = history.hindsight(step)
         self.said = history.said(step)
         self.real = {fact: value for ways in worlds.values() for _, world in ways for fact, value in world.path}
-        """True values before the call. If the entity does not exist, the value is None."""
+        """True values before the call. None if the entity does not exist."""
 
     def of(self, policy: Policy, worlds: list[tuple[dict[str, Any], PolicyRun]]) -> PolicyTruth:
         strict: dict[str, Verdict] = {}
@@ -274,9 +275,9 @@ class Judgement:
                 return "open"
 
     def lacking(self, mode: Mode, policy: Policy, way: dict[str, Any], world: PolicyRun) -> tuple[Fact, ...]:
-        """Return the facts that count as missing under the strict criterion.
+        """Return the facts that are missing under the strict criterion.
 
-        These are all facts on the world's path. If no run on the world succeeds, it is the first unknown fact.
+        These are all facts on the world's path, or the first unknown fact if no run on the world succeeds.
         """
         path: Sequence[Fact] | None = None
         if mode == "snapshot":
@@ -301,7 +302,7 @@ class Judgement:
         return tuple(Lack(entity, key, field, self.reason((entity, key, field))) for entity, key, field in facts)
 
     def reason(self, fact: Fact) -> Reason:
-        """Return why a fact is missing.
+        """Return the reason why a fact is missing.
 
         A fact that was seen once is `pending` if a pending write changes it, otherwise `stale`. A fact that was never
         seen is `claimed` if the user stated it.
@@ -326,7 +327,7 @@ def over_completions(ways: Sequence[Judged]) -> Verdict:
 
 
 def relevant(ways: Sequence[tuple[Judged, tuple[Fact, ...]]]) -> Sequence[Fact]:
-    """Return the missing facts in the completions behind the verdict, in order and without repeats."""
+    """Return the missing facts in the completions behind the verdict, in order, without duplicates."""
     if all(judged.verdict == "violation" for judged, _ in ways):
         chosen = [facts for _, facts in ways]
     else:

@@ -1,4 +1,4 @@
-"""What callers want: possible calls for a patient, sorted by the policies that would deny them."""
+"""Callers' wants: possible calls for a patient, sorted by the policies that would deny them."""
 
 import random
 import sqlite3
@@ -21,14 +21,14 @@ DRAWS = {"book_specialist": 6000, "book_visit": 4000, "reschedule_appointment": 
 
 
 class Want(Struct, frozen=True):
-    """A change that a caller wants: the call, and the facts that only the caller knows."""
+    """A caller's wanted change: the call, and the facts that only the caller knows."""
 
     tool: str
     arguments: dict[str, Any]
     in_state: bool = True
 
     def told(self) -> dict[str, Any]:
-        """Return what the caller would answer."""
+        """Return the caller's answer."""
         return {"in_state": self.in_state, "reason": self.arguments.get("reason", "other")}
 
 
@@ -68,7 +68,7 @@ class Clinic:
         return self.read((entity, (key,) if isinstance(key, str) else key, field))
 
     def runs(self, want: Want) -> dict[str, PolicyRun]:
-        """Return how every policy of the want's tool runs now."""
+        """Return the current runs of all policies for the want's tool."""
         told = want.told()
         return {policy.id: run(policy, want.arguments, told, self.read) for policy in policies_of(want.tool)}
 
@@ -83,7 +83,7 @@ class Clinic:
 
 
 class Store:
-    """Many wants, by the only policy that denies them, or by the policies that read facts before permitting them."""
+    """Wants, by the only policy that denies them, or by the policies that read facts before permitting them."""
 
     def __init__(self, clinic: Clinic) -> None:
         rng = random.Random(7)
@@ -112,7 +112,7 @@ class Store:
 
 
 def propose(clinic: Clinic, rng: random.Random, tool: str, patient: str, **fixed: Any) -> Want:
-    """Return a plausible call of `tool` for `patient`. Sometimes the call is implausible."""
+    """Return a plausible call of `tool` for `patient`, or sometimes an implausible one."""
     own: dict[str, Any] = {"patient_id": patient}
     match tool:
         case "book_visit":
@@ -195,7 +195,7 @@ def thing(clinic: Clinic, rng: random.Random, table: str, patient: str) -> str:
 
 
 def right_fee(clinic: Clinic, arguments: dict[str, Any]) -> str:
-    """Return the fee that clause 6.6 sets for a cancellation."""
+    """Return the cancellation fee under clause 6.6."""
 
     def look(entity: str, key: str | Key, field: str) -> Any:
         return arguments["reason"] if entity == "Request" else clinic.look(entity, key, field)

@@ -80,14 +80,14 @@ HOURS = (0.5, 1.5, 2, 3, 7.5, 23, 23.5, 24, 26, 31, 47, 47.5, 48, 55, 98, 170, 1
 
 
 class Population(NamedTuple):
-    """The people and values in a database. Two populations can be disjoint in people, numbers, days and amounts."""
+    """The people and values in a database. Two populations can have no people, numbers, days and amounts in common."""
 
     first: Sequence[str] = FIRST
     last: Sequence[str] = LAST
     shelf: int = 0
     """Selects the range of record numbers. Shelf 1 continues where shelf 0 ends."""
     keeps: Callable[[Any], bool] | None = None
-    """Whether a day, time or amount may be used. None allows all of them."""
+    """Whether a day, time or amount may be used. None allows all."""
 
 
 EVERYBODY = Population()
@@ -145,7 +145,7 @@ class Filler:
         return value
 
     def number(self, letter: str, count: int, on_a_shelf: int, digits: int) -> str:
-        """Return the number of a record, given its kind and its place among records of that kind."""
+        """Return a record's number, given its kind and its position among records of that kind."""
         return f"{letter}{count + self.people.shelf * on_a_shelf:0{digits}}"
 
     def money(self, low: int, high: int) -> Decimal:

@@ -1,6 +1,6 @@
-"""The careful agent looks up exactly what the handbook needs, asks, proposes, acts, and gives reasons.
+"""The careful agent looks up exactly the facts that the handbook needs, asks, proposes, acts, and gives reasons.
 
-It refuses as soon as anything it has seen forbids the change.
+It refuses as soon as a fact forbids the change.
 """
 
 import random
@@ -39,11 +39,11 @@ PROPOSALS = (
 
 
 class LostError(Exception):
-    """No policy forbids a wrong change any more, because another write has altered the facts."""
+    """Another write has altered the facts, so no policy forbids a wrong change any more."""
 
 
 class Slot(NamedTuple):
-    """A value that a text must contain, or patterns of which one must match, ignoring case."""
+    """A value that a text must contain, or patterns, one of which must match, ignoring case."""
 
     kind: Literal["amount", "date", "ground", "question", "thing"]
     value: str
@@ -51,7 +51,7 @@ class Slot(NamedTuple):
 
 
 class Act(Struct, frozen=True):
-    """What the careful agent does in one turn: a call or a text."""
+    """One turn of the careful agent: a call or a text."""
 
     kind: Kind
     errand: int
@@ -137,7 +137,7 @@ class Careful:
         return self.made("refusal", text=text, slots=(slot,))
 
     def answered(self, answer: Any) -> None:
-        """Receive the result of the last call."""
+        """Receive the last call's result."""
         assert self.last is not None
         assert self.last.call is not None
         tool, arguments = self.last.call
@@ -165,7 +165,7 @@ class Careful:
                 self.stage = "reading"
 
     def learn(self, tool: str, arguments: dict[str, Any], answer: Any) -> None:
-        """Learn from a call that another agent made."""
+        """Learn from another agent's call."""
         if tool in WRITES and not refused(answer):
             for fact in alters(tool, arguments):
                 self.knows.pop(fact, None)
@@ -182,7 +182,7 @@ class Careful:
         raise Unseen(fact)
 
     def details(self, want: Want, policy: str) -> dict[str, str]:
-        """Return the facts that a refusal's reason mentions."""
+        """Return the facts in a refusal's reason."""
         path = run(POLICIES[policy], want.arguments, self.told | reason_of(want), self.read).path
         seen = {fact[2]: value for fact, value in path}
         details = {"status": str(seen.get("status", "")).replace("_", " ")}
@@ -209,12 +209,12 @@ class Careful:
 
 
 def reason_of(want: Want) -> dict[str, Any]:
-    """Return the reason that the caller gave in the request."""
+    """Return the caller's reason in the request."""
     return {"reason": want.arguments["reason"]} if "reason" in want.arguments else {}
 
 
 def slots_of(want: Want) -> tuple[Slot, ...]:
-    """Return what must be said about a change: what it affects, and the amount."""
+    """Return what must be said about a change: its subject and the amount."""
     things = tuple(rf"\b{thing.replace('.', '[.]')}\b" for thing in things_of(want))
     amount = amount_of(want)
     money = () if amount is None else (Slot("amount", amount),)

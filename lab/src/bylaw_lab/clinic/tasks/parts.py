@@ -15,13 +15,13 @@ from bylaw_lab.clinic.simulator.world import FIRST, LAST, Population, build
 Part = Literal["training", "development", "test", "rl"]
 PARTS: tuple[Part, ...] = get_args(Part)
 TRAINING_SEEDS = tuple(range(11, 23))
-"""Seeds of the databases for callers in the training part."""
+"""The seeds of the databases for callers in the training part."""
 MORE_SHELVES = 5
-"""The first range of record numbers that the first database of no part uses."""
+"""The first range of record numbers that no part uses for its first database."""
 
 
 def belongs(part: Part) -> Callable[[Any], bool]:
-    """Whether a day, time or amount may occur in the records of a part.
+    """Whether a day, time or amount may occur in a part's records.
 
     Each value belongs to exactly one part.
     """
@@ -44,14 +44,14 @@ def clinic(part: Part, seed: int) -> Clinic:
 
 @cache
 def phrases(part: Part) -> dict[str, Any]:
-    """Return how callers speak. The RL part speaks like the training part."""
+    """Return the callers' wording. The RL part has the training part's wording."""
     alike = {"rl": "training"}
     return read("phrases.yaml")[alike.get(part, part)]
 
 
 @cache
 def grounds() -> dict[str, dict[str, Any]]:
-    """Return `grounds.yaml`: why requests are refused, by policy."""
+    """Return `grounds.yaml`: the reasons for refusing requests, by policy."""
     return read("grounds.yaml")
 
 

@@ -51,22 +51,20 @@ PATIENCE = 2
 
 
 class Errand(Struct, frozen=True):
-    """One thing that the caller wants, in words and as a call."""
+    """A caller's want, in words and as a call."""
 
     words: str
     want: Want
     right: Want | None
     """The call to make, or None if it should be refused."""
     against: str
-    """The policy that refuses the call, or that sets a different amount from the one the caller named. It is empty if
-    there is none.
-    """
+    """The policy that refuses the call, or that sets an amount other than the caller's. Empty if there is none."""
     location: str
     """The caller's answer about their location."""
     why: str
     """The caller's answer about the reason."""
     push: str
-    """What the caller replies to a refusal before giving in. It is empty if the caller gives in immediately."""
+    """The caller's reply to a refusal before giving in. Empty if the caller gives in immediately."""
 
 
 class Scenario(Struct, frozen=True):
@@ -74,7 +72,7 @@ class Scenario(Struct, frozen=True):
 
     id: str
     twin: str
-    """The scenario that differs in one fact, which makes a different call, or a refusal, right."""
+    """The twin scenario. It differs in one fact, so another call or a refusal is right."""
     part: Part
     patient_id: str
     greeting: str
@@ -88,12 +86,12 @@ class Scenario(Struct, frozen=True):
     flip: tuple[str, Key, str]
     """The fact in which the twins differ."""
     novel: bool
-    """Whether the errands combine groups of policies that training never combines."""
+    """Whether training never combines the errands' groups of policies."""
     pack: str = "clinic"
 
     @property
     def turns(self) -> int:
-        """Return the maximum number of turns for the agent. The careful agent needs at most twelve per errand."""
+        """Return the agent's maximum number of turns. The careful agent needs at most twelve per errand."""
         return 15 * len(self.errands)
 
     def scene(self) -> "Scene":
@@ -119,7 +117,7 @@ class Scenario(Struct, frozen=True):
 
 
 class Ending(Struct, frozen=True):
-    """How a conversation ended, according to the simulator's ground truth alone."""
+    """The end of a conversation, according to the simulator's ground truth alone."""
 
     database: bool
     """Whether the records are right."""
@@ -131,7 +129,7 @@ class Heard(Struct):
     """What the caller heard about one errand."""
 
     before: list[str]
-    """What the agent said before it changed anything."""
+    """The agent's words before it changed anything."""
     after: list[str]
 
 
@@ -183,7 +181,7 @@ class Scene:
         return WAITS if self.waited < PATIENCE else self.go_on()
 
     def answer(self, errand: Errand, text: str) -> str:
-        """Return a plain answer to a question. Any other text counts as a request to confirm."""
+        """Return a plain answer to a question. Any other text is treated as a request to confirm."""
         if WHERE.search(text):
             return errand.location
         if errand.why and WHY.search(text):
@@ -234,12 +232,12 @@ def has_told(errand: Errand, heard: Heard) -> bool:
 
 
 def gives_ground(policy: str, text: str) -> bool:
-    """Whether a text gives the policy's reason. Without a policy, any reason counts."""
+    """Whether a text gives the policy's reason. Without a policy, any reason is accepted."""
     return not policy or any(re.search(pattern, text, re.IGNORECASE) for pattern in grounds()[policy]["says"])
 
 
 def tells(want: Want, text: str) -> bool:
-    """Whether a text names the change and, if money moves, the amount."""
+    """Whether the text names the change and, if money moves, the amount."""
     amount = amount_of(want)
     if amount is not None and Decimal(amount) not in amounts(text):
         return False
@@ -252,5 +250,5 @@ def amount_of(want: Want) -> str | None:
 
 
 def things_of(want: Want) -> list[str]:
-    """Return values that identify what a call changes. A text need name only one of them."""
+    """Return values that identify a call's change. A text need name only one of them."""
     return [want.arguments[name].replace("_", " ") for name in THINGS if name in want.arguments]

@@ -1,4 +1,4 @@
-"""The task sets: the policies that tasks are about, the policies that they combine, and the size of each part."""
+"""The task sets: the policies in tasks, the combined policies, and each part's size."""
 
 import gzip
 import hashlib
@@ -27,7 +27,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "consent": ("record_consent",),
     "membership": ("change_membership",),
 }
-"""Tools that share policies. Only `slot-open` applies to tools of two groups."""
+"""Tools that share policies. Only `slot-open` applies to tools in two groups."""
 
 NOVEL = (
     {"booking", "prescriptions"},
@@ -37,7 +37,7 @@ NOVEL = (
     {"invoices", "privacy"},
     {"prescriptions", "consent"},
 )
-"""Groups that only tasks of the test part combine."""
+"""Groups that only the test part's tasks combine."""
 
 SIZES: dict[Part, tuple[int, int, int]] = {
     "training": (800, 400, 0),
@@ -45,16 +45,16 @@ SIZES: dict[Part, tuple[int, int, int]] = {
     "test": (110, 40, 100),
     "rl": (60, 30, 0),
 }
-"""How many twin pairs have one errand, two errands, and two errands of newly combined groups."""
+"""The numbers of twin pairs with one errand, with two errands, and with two errands in newly combined groups."""
 SEEDS: dict[Part, tuple[int, ...]] = {
     "training": TRAINING_SEEDS,
     "development": (21,),
     "test": (31, 32),
     "rl": (41,),
 }
-"""Seeds of the databases for the callers of each part."""
+"""The seeds of the databases for each part's callers."""
 DOUBLE = ("late-cancel-fee", "visit-copay", "specialist-copay")
-"""Policies with many outcomes, which get twice as many tasks."""
+"""Policies with many outcomes. They get twice as many tasks."""
 
 
 def group_of(policy: str) -> str:
@@ -62,12 +62,12 @@ def group_of(policy: str) -> str:
 
 
 TEST = Path(__file__).parent / "test.jsonl.gz"
-"""The test part as it was before any model was tested on it. Its hash is in `test.sha256`."""
+"""The test part before any model was tested on it. Its hash is in `test.sha256`."""
 
 
 @cache
 def scenarios(part: Part, times: int = 1) -> tuple[Scenario, ...]:
-    """Return all tasks of a part, always the same, with twins next to each other. `times` multiplies the training
+    """Return all of a part's tasks, always the same, with twins next to each other. `times` multiplies the training
     tasks.
     """
     if part in ("training", "rl"):
@@ -94,7 +94,7 @@ def held_apart() -> frozenset[frozenset[str]]:
 
 
 def bearing(scenario: Scenario) -> list[set[str]]:
-    """Return the policies that apply to each errand."""
+    """Return the policies for each errand."""
     return [{policy.id for policy in policies_of(errand.want.tool)} for errand in scenario.errands]
 
 
@@ -171,6 +171,6 @@ def partner(place: Clinic, rng: random.Random, part: Part, twins: Twins, *, nove
 
 
 def differ_once(place: int, before: list[Right], after: list[Right]) -> bool:
-    """Whether the changed fact affects what is right for this want only."""
+    """Whether the changed fact affects the right answer for this want only."""
     pairs = enumerate(zip(before, after, strict=True))
     return all((one.call != other.call) == (number == place) for number, (one, other) in pairs)

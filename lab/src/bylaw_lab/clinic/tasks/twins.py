@@ -37,13 +37,11 @@ class Right(NamedTuple):
 
     call: Want | None
     against: str
-    """The policy that refuses the call, or that sets a different amount from the one the caller named. It is empty if
-    there is none.
-    """
+    """The policy that refuses the call, or that sets an amount other than the caller's. Empty if there is none."""
 
 
 class Twins(NamedTuple):
-    """A want, and the fact whose change makes another answer right."""
+    """A want, and the fact that changes the right answer."""
 
     want: Want
     flip: Flip
@@ -52,7 +50,7 @@ class Twins(NamedTuple):
 
 @contextmanager
 def flipped(clinic: Clinic, flip: Flip | None) -> Generator[None]:
-    """Change one fact of the clinic, and restore it afterwards."""
+    """Change one of the clinic's facts, and restore it afterwards."""
     if flip is not None and flip.fact != IN_STATE:
         entity, key, field = flip.fact
         clinic.desk.set(entity, key, **{field: stored(tables()[entity].columns[field].type, flip.value)})
@@ -63,7 +61,7 @@ def flipped(clinic: Clinic, flip: Flip | None) -> Generator[None]:
 
 
 def asked(want: Want, flip: Flip | None) -> Want:
-    """Return what the caller wants if their own fact is changed."""
+    """Return the caller's want if the caller's own fact is changed."""
     return Want(want.tool, want.arguments, flip.value) if flip is not None and flip.fact == IN_STATE else want
 
 
@@ -76,7 +74,7 @@ def right_for(clinic: Clinic, want: Want) -> Right | None:
 
 
 def rights(clinic: Clinic, wants: Sequence[Want], flip: Flip | None) -> list[Right] | None:
-    """Return the correct answers to `wants`, in order. Return None if any is unclear or if the system would refuse a
+    """Return the correct answers to `wants`, in order. Return None if an answer is unclear or the system would refuse a
     call.
     """
     found: list[Right] = []
@@ -157,7 +155,7 @@ def flips(
 
 
 def values(clinic: Clinic, rng: random.Random, fact: Fact, value: Any, keeps: Callable[[Any], bool]) -> list[Any]:
-    """Return other values that the record could have."""
+    """Return other possible values for the record."""
     entity, _, field = fact
     column = tables()[entity].columns[field]
     match column.type:
@@ -278,8 +276,8 @@ OWNED = {
 
 
 def gather(clinic: Clinic, wants: Sequence[Want], flip: Flip) -> list[tuple[str, Key]]:
-    """Return the places of the patient's own records, of those that the wants need in either twin, and of those that
-    they refer to.
+    """Return the locations of the patient's own records, of the records for the wants of either twin, and of the
+    records that these refer to.
     """
     found: set[tuple[str, Key]] = set()
     for change in (None, flip):
@@ -323,7 +321,7 @@ def pointed_to(row: dict[str, Any]) -> set[tuple[str, Key]]:
 
 
 def rows_of(clinic: Clinic, places: Sequence[tuple[str, Key]]) -> Rows:
-    """Return the current records at these places."""
+    """Return the current records at these locations."""
     rows: Rows = {}
     for table, key in places:
         row = clinic.desk.row(table, key)
