@@ -191,7 +191,9 @@ class Bench:
 
 
 def told_whole(guard: Guard, cases: Sequence[Case]) -> Sequence[Case]:
-    """Mark the cases of a guard that searches for entities as complete: no other entities exist."""
+    """Mark cases as complete if their guard searches for entities. No entities exist other than those in a complete
+    case.
+    """
     if not guard.searches:
         return cases
     return [
@@ -200,7 +202,7 @@ def told_whole(guard: Guard, cases: Sequence[Case]) -> Sequence[Case]:
 
 
 def cases_answer(text: str) -> list[Case]:
-    """Parse an answer as a list of cases. Raises Unreadable if it is not one."""
+    """Parse an answer as a list of cases. Raises Unreadable if this fails."""
     data = yaml_answer(text)
     listed: Any = data.get("") or data.get("cases")
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in cast(list[Any], listed)):

@@ -32,7 +32,7 @@ class Card(Struct, frozen=True):
     """JSON schemas by argument."""
     required: tuple[str, ...] = ()
     effect: Effect | None = None
-    """The effect that a hint in the catalogue states."""
+    """The effect according to a hint in the catalogue."""
     results: str = ""
     """A description of the tool's results and errors in words."""
     output: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -56,7 +56,7 @@ class Card(Struct, frozen=True):
 
     @property
     def bound(self) -> str:
-        """A description of the tool for authors of checks on its calls."""
+        """A description of the tool for use when writing checks on its calls."""
         described = " ".join(_DOCUMENTED.split(self.description)[0].split())[:_WORDS]
         return "\n".join([self._line(described), *(f"    {line}" for line in self._arguments)])
 
@@ -197,7 +197,7 @@ class Form:
 
     @property
     def _words(self) -> tuple[str, ...]:
-        """Return the recorded words if there are only a few, or nothing if any word contains a digit, as ids do."""
+        """Return the recorded words if there are only a few. Return nothing if any word contains a digit, as ids do."""
         return () if any(re.search(r"\d", word) for word in self.values.few) else self.values.few
 
     @property

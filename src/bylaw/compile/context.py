@@ -21,7 +21,7 @@ _ORDER = re.compile(
 )
 """Phrases that state the order of several checks."""
 _DAYS = ("date", "day")
-"""If one of these words is in the name of a key part, the part holds a day."""
+"""If the name of a key part contains one of these words, the part is a day."""
 
 
 def bound_tools_text(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
@@ -48,7 +48,7 @@ def _order_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str],
 
 
 def _days_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> str:
-    """If an entity has a day in its key, point out that the calendar often decides."""
+    """If an entity's key contains a day, point out that the calendar often decides."""
     for name in things.entities if tools else ():
         keys = keys_of(things.entities[name])
         day = next((key for key in keys if key in _DAYS or key.endswith(tuple(f"_{each}" for each in _DAYS))), None)
@@ -102,7 +102,7 @@ def catalogue_with_results(cards: Mapping[str, Card], fields: str) -> str:
 
 
 def _nearest(told: Mapping[str, str], cards: Mapping[str, Card], words: str, between: str) -> str:
-    """Return the descriptions of all tools if they fit, and otherwise those of the closest tools."""
+    """Return the descriptions of all tools if they fit. Otherwise, return those of the closest tools."""
     if sum(map(len, told.values())) <= _LONGEST:
         return between.join(told.values())
     wanted = _words(words)
@@ -240,7 +240,7 @@ def _unless_set(spec: Any) -> str:
 
 
 def field_kind(spec: Any) -> str:
-    """Return a field's type in one word, or the field's possible values."""
+    """Return a field's type in one word, or its possible values."""
     if isinstance(spec, list):
         return "|".join(map(str, cast(list[Any], spec)))
     if isinstance(spec, dict):

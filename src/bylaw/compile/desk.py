@@ -69,7 +69,7 @@ class Desk:
         self.usage = Usage()
         """The tokens used by these requests and answers, if known."""
         self.can_ask = True
-        """Whether new questions can be asked. They cannot if the answers are recorded."""
+        """Whether new questions can be asked. False if the answers come from a recording."""
         self.gives_up = False
         """Whether to continue without missing answers. The affected policies then have no check."""
 

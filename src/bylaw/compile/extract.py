@@ -395,7 +395,7 @@ def still_standing(earlier: Sequence[Extraction], document: Document) -> Extract
 
 
 def under_old_names(found: Extraction, kept: Extraction, before: Sequence[Draft]) -> Extraction:
-    """Rename each new policy to the id of the earlier policy that it rewords."""
+    """Give a new policy the id of an earlier policy if it only rewords that policy."""
     standing = {draft.id for draft in kept.drafts}
     gone = [draft for draft in before if draft.id not in standing]
     pairs = sorted(

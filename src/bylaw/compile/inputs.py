@@ -62,7 +62,7 @@ class Pool(Struct, frozen=True):
 
 
 def pool_of(codes: Iterable[str], now: datetime) -> Pool:
-    """Build the pool of values around the constants in some guards."""
+    """Build a pool of values close to the constants in some guards."""
     numbers, money, days, times = {0, 1, 2}, {Decimal(0)}, {now.date()}, {now}
     words: set[str] = set()
     read_as: dict[str, str] = {}
@@ -443,7 +443,7 @@ def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case], code: str
 
 
 def variants(code: str) -> Iterator[tuple[str, str]]:
-    """Yield variants of a guard, each with one bound changed, together with the original comparison."""
+    """Yield variants of a guard in which one bound is changed. Each comes with the original comparison."""
     count = sum(isinstance(node, ast.Compare) for node in ast.walk(parse_python(code)))
     for number in range(count):
         tree = parse_python(code)

@@ -28,7 +28,7 @@ Key = tuple[str, ...]
 Items = dict[Key, Any]
 
 _ANYWHERE = ("guards", "lookups", "cases")
-"""Folders in which the file of an item does not matter."""
+"""Folders in which an item may be in any file."""
 _LISTS = {"policies.yaml": ("policies",), "rules.yaml": ("rules", "limits")}
 
 

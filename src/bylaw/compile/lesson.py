@@ -197,11 +197,11 @@ def teach(
 
 
 Episode = list[dict[str, bool]]
-"""One conversation from the view of one rule: the values of its predicates at each act."""
+"""One conversation from the perspective of one rule: the values of its predicates at each act."""
 
 
 class Episodes(Struct):
-    """All recorded conversations from the view of one rule. A `FOR EACH` rule sees each value separately."""
+    """All recorded conversations from the perspective of one rule. A `FOR EACH` rule sees each value separately."""
 
     rule: Rule
     seen: list[Episode] = field(default_factory=list[Episode])

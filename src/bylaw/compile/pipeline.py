@@ -220,7 +220,7 @@ def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequenc
     general = _general(work)
     earlier = _still_read_alike(source.earlier, work)
     earlier = {name: check for name, check in earlier.items() if name not in source.rejected}
-    # Policies from the second reading come last. Questions that were already asked then do not change.
+    # Put policies from the second reading last, so that questions that were already asked do not change.
     known = drafts if work.first is not None and drafts is work.first.drafts else work.drafts
     beside = related(known, work.kinds, source.document)
     edited = source.owner.checks if source.owner is not None else frozenset[str]()
@@ -240,7 +240,7 @@ def _bench(benches: list[Bench], source: Source, work: Work, described: Things) 
 
 
 def _still_read_alike(earlier: Work | None, work: Work) -> Mapping[str, Check]:
-    """Return the checks of an earlier compile, or none if any of its general policies has changed."""
+    """Return the checks of an earlier compile. Return none if any general policy has changed since then."""
     if earlier is None:
         return {}
     standing = {replace(draft, remark="") for draft in work.drafts}

@@ -13,7 +13,7 @@ from typing import Any, cast
 from bylaw.compile.things import Schema, section
 
 _OFTEN = 5
-"""The minimum number of records that show an order of dates, or of calls that show a list's minimum length."""
+"""The minimum number of records that prove an order of dates, or of calls that prove a list's minimum length."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 Place = tuple[str, str]

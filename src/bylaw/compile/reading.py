@@ -15,7 +15,7 @@ from bylaw.policy.document import TEXTS, Document
 _HTML = (".html", ".htm", ".xhtml")
 _READ = (*TEXTS, *_HTML, ".pdf", ".docx")
 FOLDER = "documents"
-"""The folder in a pack that holds the texts of several documents."""
+"""The folder in a pack that contains the texts of several documents."""
 _LISTED = 12
 """A pack lists up to this many documents by name. If there are more, only their folder is named."""
 

@@ -323,7 +323,7 @@ class _Refinement:
         self.judged: dict[str, float] = {}
         """The model's vagueness ratings by form."""
         self._replaced: dict[str, tuple[float | None, float]] = {}
-        """For each policy, how vague the replaced form was: its rating by the model, and Eq. 3."""
+        """For each policy, how vague the replaced form was, both by the model's rating and by Eq. 3."""
         self._steps: list[tuple[Step, list[str]]] = []
 
     def run(self, rounds: int) -> None:

@@ -26,7 +26,7 @@ _EXCEPTS = re.compile(
 
 
 def related(drafts: Sequence[Draft], kinds: Mapping[str, Sorted], document: Document) -> dict[str, tuple[Draft, ...]]:
-    """Return the related policies of each policy, closest first. Only policies that bind tools are considered."""
+    """For each policy, return the related policies, closest first. Only policies that bind tools are considered."""
     bound = [each for each in drafts if each.id in kinds and kinds[each.id].tools]
     starts = {each.id: covered([each.quotes], document) for each in bound}
     headings = {name: {document.headings_at(start)[-1:] for start in found} - {()} for name, found in starts.items()}
@@ -60,7 +60,7 @@ _ALIKE = 0.6
 _ASKED = 3
 """The maximum number of questions per policy."""
 _COMMON = 0.1
-"""A word in more than this share of policies does not help to tell them apart."""
+"""Words that occur in more than this share of policies do not help to tell policies apart."""
 _FEW = 20
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 

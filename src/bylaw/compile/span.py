@@ -26,7 +26,7 @@ class Listed(Struct, frozen=True):
 
 class Draft(Listed, frozen=True):
     refers: str = ""
-    """Text elsewhere to which the sentences refer. If it changes, the policy is asked about again."""
+    """Text elsewhere to which the sentences refer. If that text changes, the policy is asked about again."""
     remark: str = ""
     """A remark for a single update, such as why the check was rejected."""
 

@@ -50,7 +50,7 @@ def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]
             continue
         count[call.tool] += 1
         shows = pack.schema.shows.get(call.tool, {})
-        # A look-up whose whole result may be one of several entities shows only one at a time.
+        # If a look-up's whole result may be any of several entities, it shows only one of them at a time.
         whole = tuple(
             kind for kind, all_of in shows.items() if any(each.each is None and not each.only for each in all_of)
         )
@@ -425,7 +425,7 @@ def tools_file(
     taken: set[str] = set()
     for name, card in cards.items():
         body: dict[str, Any] = {"effect": "write", **things.tools.get(name, {})}
-        # A catalogue marks calculators as read-only too.
+        # Catalogues also mark calculators as read-only.
         if card.effect is not None and (card.effect, body["effect"]) != ("read", "none"):
             body["effect"] = card.effect
         if card.description:

@@ -52,7 +52,7 @@ class ActedCall(Struct):
 
 
 def as_of(action: Call, call: Call) -> Call:
-    """Return the action with the status of the call that performs it."""
+    """Return the action. Its status is taken from the call that performs it."""
     return replace(
         action, refused=call.refused, refused_by_result=call.refused_by_result, approved=call.approved,
         looked_up=call.looked_up,

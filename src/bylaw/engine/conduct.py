@@ -29,7 +29,7 @@ waiting when the conversation ended.
 """
 
 PUTTABLE = frozenset(get_args(Reason)) - {"confirmed", "declined"}
-"""Reasons why consent is undecided for which the user may be asked. A user who has just declined is not asked again."""
+"""Reasons for undecided consent that the user can settle. A user who has just declined is not asked again."""
 
 
 class RuleFinding(Struct, frozen=True):
@@ -120,9 +120,7 @@ class AgentTurn(Struct):
     writes: int = 0
     text: bool = False
     is_calling: bool = False
-    """Whether the turn contains a call. A refused call did not run, but it also ends the wait for a call after a
-    message.
-    """
+    """Whether the turn contains a call, even a refused one. Messages then no longer wait for a call."""
     has_acted: bool = False
     waiting: tuple[Act, ...] = ()
     """Messages after which a call may still follow in the same turn."""

@@ -555,7 +555,7 @@ class Conversation:
         return len(self._script.events)
 
     def verdicts(self) -> list[CallVerdict]:
-        """Return the verdicts, including the ground truth, on calls so far that change something or have a guard."""
+        """Return verdicts, based on the ground truth, on calls so far that change something or have a guard."""
         self._take()
         return [verdict for verdict in self.session.settle() if is_listed(self.pack, verdict.made)]
 

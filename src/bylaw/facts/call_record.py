@@ -173,7 +173,7 @@ TO_USER = "\0user"
 
 
 class CallRecord(Struct, eq=False):
-    """A call, what it changes, and its result once known."""
+    """A call, the changes that it makes, and its result (once known)."""
 
     call: Call
     step: int
@@ -187,7 +187,7 @@ class CallRecord(Struct, eq=False):
     accepted: bool | None = None
     value: Any = NOTHING
     has_told: bool = False
-    """Whether the result showed any field of an entity apart from its key."""
+    """Whether the result showed any field of an entity other than the key."""
     actions: "tuple[CallRecord, ...]" = ()
     """The actions that a call to a generic tool performs. They share the call's step and result."""
     called: str = ""
@@ -224,8 +224,8 @@ class CallRecord(Struct, eq=False):
         return tool is not None and tool.effect == "read" and bool(tool.undeclared(self.call.arguments))
 
     def is_surely_refused(self) -> bool:
-        """Whether the call certainly did not run, because a shield refused it, the pack declares its result to be a
-        refusal, or it failed before the tool ran.
+        """Whether the call certainly did not run: a shield refused it, the pack declares its result to be a refusal, or
+        it failed before the tool ran.
 
         Any other error may occur after the tool has taken effect. For example, a tool can make a payment and then fail
         to write the receipt.
@@ -239,8 +239,8 @@ class CallRecord(Struct, eq=False):
         return self.accepted is None and self.result is not None and self.result.captured
 
     def is_perhaps_done(self) -> bool:
-        """Whether a result arrived but does not settle whether the call ran. The cause is its text or a mark from a
-        shield.
+        """Whether a result arrived but does not settle whether the call ran. Either its text is unclear, or a shield
+        marked it.
         """
         return self.is_doubtful() or (self.result is not None and self.result.refused is False)
 
@@ -265,7 +265,7 @@ def matches(given: Mapping[str, Any], match: Mapping[str, Any]) -> bool | None:
 class Answers:
     def __init__(self) -> None:
         self._by_tool: dict[str, AnsweredCalls] = {}
-        """Calls by tool, excluding those added since the last query."""
+        """Calls keyed by tool. Calls added since the last query are not included."""
         self._unsorted: list[CallRecord] = []
         self.add = self._unsorted.append
 
@@ -325,8 +325,8 @@ class AnsweredCalls:
     def __init__(self) -> None:
         self.records: list[CallRecord] = []
         self._indexes: dict[tuple[str, ...], dict[tuple[str, ...] | None, list[CallRecord]]] = {}
-        """Records by argument names and normalised values. Records with lists or objects as values are listed under
-        None.
+        """Records keyed by argument names and normalised values. A record in which a value is a list or object is
+        listed under None.
         """
 
     def add(self, made: CallRecord) -> None:

@@ -87,13 +87,13 @@ _step = attrgetter("record.step")
 
 
 class Changes:
-    """The writes of one trajectory, indexed by what they may have changed."""
+    """The writes of one trajectory, indexed by the facts that they may have changed."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._touches: dict[str, dict[tuple[Key | None, str | None], list[Touch]]] = {}
-        """Touches by entity, then by key and field, in call order. Keys are normalised, so spelling does not matter. A
-        key of None means any entity of the kind, and a field of None means all fields.
+        """Touches, keyed by entity, then by key and field, in call order. Keys are normalised, so spelling does not
+        matter. A key of None means any entity of the kind, and a field of None means all fields.
         """
         self._undeclared: list[Touch] = []
         self.under_way: dict[int, CallRecord] = {}

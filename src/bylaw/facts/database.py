@@ -270,7 +270,7 @@ def _narrowed(entity: Entity, name: str, wanted: Any) -> tuple[str, Sequence[Any
             text = key_of((wanted,))[0] if name in entity.key else wanted
         except ValueError:
             return "0", ()
-        # SQLite rejects lone surrogates, which are not printable. Bytes are shown as `b'...'`.
+        # Lone surrogates are not printable, and SQLite rejects them. Bytes look like `b'...'`.
         if isinstance(text, str) and text.isprintable() and not text.startswith(("b'", 'b"')):
             forms = _forms(text)
             return f'"{name}" IN ({", ".join("?" * len(forms))})', forms
@@ -290,7 +290,7 @@ def _forms(text: str) -> list[Any]:
 
 
 def _nested(entity: Entity) -> list[str]:
-    """Return the fields with several values. Columns store them as JSON."""
+    """Return the fields that may have several values. Database columns store them as JSON."""
     return [name for name, field in entity.fields.items() if field.type in ("list", "object")]
 
 
@@ -344,7 +344,7 @@ _ALIKE = 0.6
 
 
 def _by_fields(schema: Schema, data: Mapping[str, Any], named: Mapping[str, str]) -> dict[str, str]:
-    """For each entity, return the names of records that match no entity but fit only this one by their fields."""
+    """For each entity, return the record names that are no entity's name but whose fields fit only this entity."""
     lacking = [
         each
         for each in schema.entities.values()

@@ -87,7 +87,7 @@ def grouped(letters: str) -> re.Pattern[str]:
 
 
 class WrittenLetters:
-    """The letters and digits in all write arguments. New writes can be added."""
+    """The letters and digits in the arguments of all writes. More writes can be added."""
 
     __slots__ = ("_alone", "_ends", "_late", "_steps", "_text")
 
@@ -167,7 +167,7 @@ CANDIDATES = 32
 
 
 class Handed(Struct, frozen=True, gc=False):
-    """The first write with a value as an argument, and the first call whose argument a record may be repeating."""
+    """The first write that has a value as an argument, and the first call whose argument a record may be repeating."""
 
     anyhow: int | None
     telling: int | None

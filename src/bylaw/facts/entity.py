@@ -40,7 +40,7 @@ class Field(Struct, frozen=True):
     sayings: tuple[Saying, ...] = ()
     """The sources of a fact that the user states, tried in order."""
     claims: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """For each value, the phrases by which a user message claims the value."""
+    """For each value, the phrases with which a user message claims the value."""
     default: Any = UNDECLARED
     """The value to use if a record does not contain the field."""
     private: bool = False
@@ -50,8 +50,8 @@ class Field(Struct, frozen=True):
     currency: str = ""
     """The currency of amounts that do not name one."""
     keys_of: tuple[str, str] | None = None
-    """For a list of keys: the other entity and the field in which it refers to this one. A world builds the list
-    from that field.
+    """For a list of keys: the other entity, and its field that refers to this entity. A world builds the list from that
+    field.
     """
 
 
@@ -186,8 +186,8 @@ class FactSource(Protocol):
     """
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the value, converted to the field's type, or `UNSEEN`, a `OneOf`, or `ABSENT` if the entity does not
-        exist.
+        """Return the value, converted to the field's type. Return `UNSEEN` or a `OneOf` if the value is uncertain, and
+        `ABSENT` if the entity does not exist.
 
         For `EXISTS`, the answer is True, False or UNSEEN. Raises ValueError if the value has the wrong type.
         """

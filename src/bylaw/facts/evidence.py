@@ -58,7 +58,7 @@ class LookupEvidence(Struct, frozen=True, omit_defaults=True):
 
 
 class EvidenceCount:
-    """Counts of results over conversations. Several of these can be added together."""
+    """Counts of results over several conversations. They can be added together."""
 
     def __init__(self, schema: Schema | None = None) -> None:
         self.graded: dict[str, Counter[EvidenceGrade]] = {}
@@ -199,7 +199,7 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
         if delivered is None or delivered >= at.start or record.who != at.who:
             continue
         is_read = record.tool is not None and record.tool.effect == "read"
-        # Only look-ups are examined, along with writes whose results were not captured.
+        # Examine only look-ups and calls whose results were not captured.
         if is_read or (record.result is not None and not record.result.captured):
             why = _why_not_told(ledger, record, entity, key, field)
             if why and ledger.changes.is_current(entity.name, key, field, record.step, at):

@@ -71,7 +71,7 @@ def _compile(forms: tuple[str, ...]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=4096, typed=True)
 def _forms(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], value: Any) -> tuple[str, ...]:
-    """Return patterns for statements of the value. They match whole words only."""
+    """Return patterns that match statements of the value. Only whole words match."""
     name = ("true" if value else "false") if isinstance(value, bool) else str(value)
     phrases = tuple(re.escape(each) for claimed, said in claims if claimed == name for each in said)
     match kind:
@@ -391,7 +391,7 @@ class Ledger(ShownThings):
     def done(
         self, tool: str, match: Mapping[str, Any], at: CallRecord, *, known_at: int | None = None
     ) -> int | Between:
-        """Count the calls to `tool` before `at` whose arguments equal `match` and that took effect or were answered."""
+        """Count the calls to `tool` before `at` that took effect or were answered and whose arguments equal `match`."""
         count = unsure = 0
         declared = self.schema.tools.get(tool)
         is_write = declared is None or declared.effect == "write"

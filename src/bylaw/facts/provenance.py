@@ -31,7 +31,7 @@ _WHEN = frozenset(
     ("date", "time", "timestamp", "day", "at", "sent", "received", "created", "posted", "modified", "last")
 )
 _OF = frozenset(("user", "username", "email", "mail", "address", "message", "msg", "display", "full", "first"))
-"""Words that appear next to a word for an author in field names, as in `sender_email` and `message_id`."""
+"""Words that are combined with a word for an author in field names, as in `sender_email` and `message_id`."""
 _SEARCH_ARGUMENTS = frozenset(("query", "q", "search", "keyword", "keywords", "text", "term", "terms", "contains"))
 _SPOKEN_OF = "subject|title|titled|entitled|headed|headline|called|named|about|regarding|concerning"
 _WORD = re.compile(r"[^\W_]+")
@@ -122,13 +122,13 @@ class Traced(Struct, frozen=True):
     tool: str = ""
     arguments: Mapping[str, Any] = {}
     field: str = ""
-    """The field in the result, or the labelled line in a text within the result."""
+    """The field in the result, or the labelled line if the value is in a text."""
     is_whole: bool = True
     """Whether the value is the whole field, rather than part of a text."""
     beside: Mapping[str, str] = {}
     """The other short fields of the record, normalised."""
     pointed: tuple[str, ...] = ()
-    """For content: the normalised names by which the user referred to the source."""
+    """For content: the normalised names with which the user referred to the source."""
     parts: tuple[TracedSource, ...] = ()
     """For a derived value: the origins of its parts."""
     number: int = -1
@@ -277,7 +277,7 @@ class Provenance:
         return [] if spelling is None else self._echoes.given(spelling, before)
 
     def mentions(self, value: str | float, *, before: int) -> Iterator[tuple[int, Call, str]]:
-        """Yield, in order, the results before a step that show a value or whose call has it as an argument."""
+        """Yield, in order, the results before a step that show a value or whose calls have the value as an argument."""
         spelling = spell(value)
         if spelling is None:
             return

@@ -96,7 +96,7 @@ class Place(Struct, frozen=True, gc=False):
     within: tuple[str, ...] = ()
     """For nested records: the names of the fields between the record's own field and the value."""
     is_line: bool = False
-    """Whether the value is a line or item within the text of a field, or follows a label in it."""
+    """Whether the value is a line or item within a field's text, or follows a label in that text."""
 
 
 class ResultPlaces:
@@ -354,7 +354,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def with_keys(value: Any, names: Collection[str]) -> Any:
-    """Return the data with each object key that is not in `names` as a value, as in `{"jo@x.com": "editor"}`."""
+    """Turn every object key that is not in `names` into a value, as in `{"jo@x.com": "editor"}`. Return the data."""
     if isinstance(value, dict):
         record = cast("dict[str, Any]", value)
         keys = [key for key in record if key not in names]

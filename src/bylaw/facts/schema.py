@@ -41,7 +41,7 @@ class CardFact(Struct, frozen=True):
     listed for all of them.
     """
     unnamed: frozenset[str] = frozenset()
-    """The entities that the expression reads with keys other than the call's arguments."""
+    """Entities that the expression looks up by keys that are not arguments of the call."""
 
 
 Expression = Callable[[Mapping[str, Any]], Any]
@@ -193,7 +193,7 @@ class Stored(Struct, frozen=True):
     """The path to the container of the items, if they need a value from it."""
     each: str = ""
     list: str = ""
-    """The field that collects items with the same key in a list, if the items are not entities themselves."""
+    """The field that collects all items with the same key in a list. Used if the items are not entities themselves."""
 
     def scopes(self, data: Any) -> Iterator[PathScope]:
         """Yield every item, with `$of` set to the item's container."""
@@ -241,9 +241,7 @@ class Schema(Struct, frozen=True):
     """Whether actions may appear as calls, as they do in a pack's cases."""
     writing: frozenset[str] = frozenset()
     ways: Mapping[tuple[str, str], Sequence[ReadTool]] = {}
-    """For each entity and field, look-ups by the entity's key that may show the field, starting with the declared
-    `read`.
-    """
+    """For each entity and field: the look-ups by key that may show the field, starting with the declared `read`."""
     is_told: bool = False
     """Whether any facts come from the user's words."""
     zone: tzinfo | None = None
@@ -295,7 +293,7 @@ class Schema(Struct, frozen=True):
         return frozenset(name for name, _ in declared) - others
 
     def has_expiring(self) -> bool:
-        """Whether any facts expire, so that the times of events matter."""
+        """Whether any facts expire. If so, the times of events matter."""
         return any(entity.fresh_for is not None for entity in self.entities.values())
 
     def declared(self) -> dict[str, frozenset[str]]:

@@ -224,7 +224,7 @@ class ChangeReader:
         return found
 
     def _moved_unsaid(self, tool: Tool, said: set[str]) -> None:
-        """Report entities that an effect changes but `changes` does not list. Their old values would still be
+        """Report entities that an effect changes but `changes` does not list. Their old values would otherwise still be
         considered current.
         """
         made = [body for body in tool.effects if _is_by_result(body)]  # New entities were never shown before.

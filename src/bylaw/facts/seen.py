@@ -161,7 +161,7 @@ def _parts(value: Any, at: CallRecord) -> list[str | float]:
 
 
 class SeenFacts:
-    """The facts that the agent making a call had seen before its turn."""
+    """The facts that the agent making a call had seen before the call's turn."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
@@ -283,7 +283,7 @@ class SeenFacts:
         return keys, is_sure and (is_named or (entity.complete and self._is_whole(entity)))
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
-        """Return how many earlier calls took effect, as known just before this one."""
+        """Return how many earlier calls took effect, judging by what was known just before this call."""
         self._is_asked_more = True
         return self._ledger.done(tool, match, self._at, known_at=self._at.step)
 
@@ -467,7 +467,7 @@ class HindsightFacts:
         self._at = at
         self._looked_up = _LookedUp(ledger, at) if at.call.looked_up else None
         self._seen = SeenFacts(ledger, at, context)
-        """Facts that no database contains, based on what was said and shown before the call and not on what was
+        """Facts that no database contains. They are based on what was said and shown before the call, not on what was
         confirmed later.
         """
 

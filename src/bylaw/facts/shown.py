@@ -19,7 +19,7 @@ from bylaw.facts.value import coerce, key_of, one_of
 from bylaw.trace.event import Event
 
 SKEW = 1.0
-"""The number of seconds by which a later event may have an earlier time, because clocks differ and times may be
+"""A later event may have a time that is up to this many seconds earlier, because clocks differ and times may be
 rounded.
 """
 
@@ -155,7 +155,9 @@ class ShownThings:
         return next((entry for entry in shown if entry.delivered < at.start and entry.agent == at.who), None)
 
     def may_be_read_again(self, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-        """Whether a fact was shown but is now too old, or exactly one later look-up of the fact was unreadable."""
+        """Whether a fact was shown but is no longer certain: it is too old, or exactly one later look-up of it was
+        unreadable.
+        """
         thing, shown = self.thing(entity.name, key), self.ever_visible(entity, key, field, at)
         if thing is None or shown is None:
             return False
@@ -474,9 +476,7 @@ class VisibleThing:
         return _one_or_several(possible) if writes else UNSEEN
 
     def _after(self, write: CallRecord, field: Field, before: Any) -> Any:
-        """Return a field's value after a write. For the entities that a write's effects name, the effects list every
-        change.
-        """
+        """Return a field's value after a write. Effects list every change to the entities that they name."""
         effects = self._effects(write)
         named = [effect for effect in effects if effect.entity == self._entity.name]
         if named and not any(effect.delete or field.name in effect.fields() for effect in named):

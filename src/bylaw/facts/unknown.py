@@ -356,7 +356,7 @@ def _plain(one: Unknown) -> Unknown:
     assert one.variable is not None
     plain = one.moved(1, -one.offset, one.kind, one.variable.name)
     # A transformed variable may differ in type from its base. For example, the difference between two times is a
-    # duration. Only the combination of types matters.
+    # duration.
     plain.kind = "time" if one.kind == "time" else "number"
     return plain
 

@@ -234,7 +234,7 @@ def _is_number(value: Any) -> bool:
 
 
 def names_several(part: Any) -> bool:
-    """Whether a value may name several entities because it is a list or an object, or text that contains one."""
+    """Whether a value may name several entities: it is a list or an object, or text that contains one."""
     return isinstance(part, (list, dict)) or (type(part) is str and part.lstrip()[:1] in ("[", "{"))
 
 

@@ -63,7 +63,9 @@ class Snapshot:
         """Keys of writes without a record. Such a write may have changed a record with a similar key."""
         self._undeclared: list[UndeclaredCall] = []
         self._perhaps_more: set[str] = set()
-        """Entities of which a write may have created a record, or changed a record that only its lost result names."""
+        """Entities that may have more records. A write may have created a record, or changed one that only its lost
+        result names.
+        """
 
     def fork(self) -> "Snapshot":
         return Snapshot(self._schema, self._reader, self._lister)
@@ -129,7 +131,7 @@ class Snapshot:
             return
         for effect in effects:
             self._affect(effect, call, value)
-        # For the entities that effects name, the effects list every change. Other entities change as the result shows.
+        # Effects list every change to the entities that they name. Other entities change as the result shows.
         told = {effect.entity for effect in effects}
         for change in self._schema.changes.get(call.tool, ()):
             if change.entity in told:
