@@ -3,11 +3,11 @@
 from planted.bug import Bug
 
 BUGS = (
-    Bug("masked fields of the items of a list are shown", "integrations/mcp_result.py",
-        "return [self.value(each, field) for each in cast(list[Any], data)]", "return data",
+    Bug("masked fields of the items of a list are shown", "integrations/mcp_showing.py",
+        "return [self._without_fields(each) for each in cast(list[Any], data)]", "return data",
         "integrations/test_showing.py"),
-    Bug("a masked result in words is shown if nobody can read it", "integrations/mcp_result.py",
-        "if instead else WITHHELD", "if instead else text",
+    Bug("a masked result in words is shown if nobody can read it", "integrations/mcp_showing.py",
+        "return WITHHELD if data is None else", "return value if data is None else",
         "integrations/test_showing.py"),
     Bug("a result in words that contradicts the data counts as seen", "integrations/mcp_result.py",
         "return words != data and str(words) != str(data)", "return False",

@@ -66,6 +66,10 @@ class Fronts:
         self._active: list[Any] = []
         self._known: dict[Any, Any] = {}
         """The session of each client's last request."""
+        self.drops_notes = False
+        """Whether the client does not get the server's log messages and the text of progress notifications, because
+        they may contain what `mask` hides or text that `mark` would mark.
+        """
 
     @contextmanager
     def taking(self, request: Any) -> Generator[None]:
@@ -244,6 +248,8 @@ class PassingClient(ProxyClient):
             return await self._ask(context, mcp_types.ListRootsRequest(), mcp_types.ListRootsResult)
 
         async def log(params: Any) -> None:
+            if self.fronts.drops_notes:
+                return
             with suppress(McpError):
                 await self._front().tell(mcp_types.LoggingMessageNotification(params=params))
 
@@ -260,8 +266,9 @@ class PassingClient(ProxyClient):
         """Send progress notifications to this client's request."""
         tell = self._progress_handler
 
-        async def counted(*progress: Any) -> None:
+        async def counted(done: float, total: float | None, message: str | None) -> None:
             session = self._session_state.session
+            progress = (done, total, None if self.fronts.drops_notes else message)
             if not isinstance(session, Hearing):
                 await tell(*progress)
                 return

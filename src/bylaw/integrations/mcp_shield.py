@@ -45,14 +45,13 @@ from bylaw.integrations.mcp_result import (
     RESOURCE,
     HandedOut,
     embedded,
-    for_agent,
     never_ran,
     prompt_parts,
     resource_parts,
     returned,
-    shows_all,
     with_note,
 )
+from bylaw.integrations.mcp_showing import error_for_agent, for_agent, resources_for_agent, shows_all
 from bylaw.policy.tool import Tool as DeclaredTool
 from bylaw.shield import Decision, LiveSession, Shield
 from bylaw.shield.history import linked
@@ -202,11 +201,13 @@ class ShieldMiddleware(Middleware):
         hiding: Hiding | None = None,
     ) -> None:
         self.shield = shield
+        self._tools = shield.pack.schema.tools
         self._hiding = hiding
         """Finds the tools that a request cannot need. If None, all tools are listed."""
         self._catalogue = catalogue
         shield.doubts = catalogue.doubts
         self._fronts = fronts
+        fronts.drops_notes = not all(map(shows_all, self._tools.values()))
         self._links = links
         self._sessions = Sessions(shield, context=context)
         self._context = dict(context or {})
@@ -288,13 +289,13 @@ class ShieldMiddleware(Middleware):
                     await self._record(session, id, "", captured=False)
             if isinstance(error, Exception) and (reason := await self._gone()):
                 raise ToolError(f"{reason}; it is unknown whether `{tool}` ran") from error
-            raise
+            raise error_for_agent(error, self._tools.get(tool)) from None
         if isinstance(answer, InputRequiredToolResult):
             await self._interrupt(session, id, decision)
             return round.goes_on(id, answer)
         await self._record(session, id, **returned(answer, tool))
         await self._bring_along(session, embedded(answer.content))
-        return with_note(for_agent(answer, self.shield.pack.schema.tools.get(tool)), decision)
+        return with_note(for_agent(answer, self._tools.get(tool)), decision)
 
     @contextmanager
     def _carrying_out(self, session: LiveSession | None, agent: str) -> Generator[None]:
@@ -392,7 +393,8 @@ class ShieldMiddleware(Middleware):
         answer = await call_next(context)
         uri = context.message.uri
         await self._hand_out(context, RESOURCE, resource_parts(answer.to_mcp_result(uri).contents))
-        return answer
+        shown = resources_for_agent(answer.contents, self._tools.values())
+        return answer.model_copy(update={"contents": shown})
 
     async def on_get_prompt(self, context: Any, call_next: Any) -> Any:
         """Pass on a prompt and record its text. It is never the user's, even with the user's role."""
@@ -426,9 +428,8 @@ class ShieldMiddleware(Middleware):
         listed = [told_of(tool).model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
         shown = await anyio.to_thread.run_sync(self._catalogue.take, listed)
         hidden = await self._hidden(self._hiding, request_of(context)) if self._hiding is not None else ()
-        declared = self.shield.pack.schema.tools
         told = [
-            each if shows_all(declared.get(each["name"])) else {**each, "outputSchema": None}
+            each if shows_all(self._tools.get(each["name"])) else {**each, "outputSchema": None}
             for each in shown
             if each["name"] not in hidden
         ]
@@ -479,7 +480,7 @@ class ShieldMiddleware(Middleware):
 
     def _own(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Drop an undeclared argument that only names the conversation."""
-        declared = self.shield.pack.schema.tools.get(tool)
+        declared = self._tools.get(tool)
         if declared is None or self._key_argument in declared.parameters:
             return arguments
         return {name: value for name, value in arguments.items() if name != self._key_argument}
