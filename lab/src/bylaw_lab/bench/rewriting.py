@@ -13,6 +13,8 @@ from bylaw.trace.event import Call, Event, Result, Trajectory
 
 Write = Callable[[str, str], str]
 """Takes a text in a result and its field, and returns the new text."""
+_GAP = r"(?:\s|\\n)*"
+"""The space between two words. A text within a printed Python value has its line breaks escaped."""
 _LONG = 20
 """The minimum length of a prose field, in characters."""
 
@@ -24,7 +26,7 @@ class Rewriting:
         self._run = run
         injections: dict[str, Any] = run.details.get("injections") or {}
         texts = [str(text).split() for text in injections.values() if str(text).strip()]
-        self._patterns = [re.compile(r"\s*".join(re.escape(word) for word in words)) for words in texts]
+        self._patterns = [re.compile(_GAP.join(re.escape(word) for word in words)) for words in texts]
 
     def injected_before(self, step: int) -> list[int]:
         """Return the steps before a step whose results show the injected text."""

@@ -26,7 +26,7 @@ def desks_command(*, as_json: bool, names: tuple[str, ...], page: Path | None) -
     """Scripted agents at a database, a repository and a shop: tasks done and policies violated."""
     found: list[dict[str, Any]] = []
     for name in names or DESKS:
-        with _opened(name) as desk:
+        with open_desk(name) as desk:
             for line in _measured(desk):
                 found.append(line)
                 if as_json:
@@ -44,7 +44,7 @@ def _measured(desk: Desk) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def _opened(name: str) -> Generator[Desk]:
+def open_desk(name: str) -> Generator[Desk]:
     with tempfile.TemporaryDirectory(prefix="bylaw-desk-") as folder:
         place = Path(folder)
         if name == "database":

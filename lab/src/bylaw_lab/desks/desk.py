@@ -107,10 +107,10 @@ class Run(Struct):
 class Worker:
     """An agent working on a task, with or without a shield. The user confirms only what they asked for."""
 
-    def __init__(self, desk: Desk, session: LiveSession | None) -> None:
+    def __init__(self, desk: Desk, session: LiveSession | None, request: str = "") -> None:
         self._desk = desk
         self._session = session
-        self._request = ""
+        self._request = request
         self.run = Run()
 
     def work(self, task: Task, agent: Agent) -> Run:
@@ -148,7 +148,7 @@ class Worker:
     def _attempt(self, act: Act, *, is_wanted: bool) -> str | None:
         """Return a script step's result, or None if it was refused."""
         act = self._desk.resolved(act)
-        allowed = self._allowed(act, is_wanted=is_wanted) if self._session is not None else act
+        allowed = self.allowed(act, is_wanted=is_wanted) if self._session is not None else act
         if allowed is None:
             if is_wanted:
                 self.run.blocked.append(f"{act.tool} {json.dumps(act.arguments)}")
@@ -174,7 +174,7 @@ class Worker:
             self._session.result("the page has changed", id=id, error=True, refused=True)
         return is_same
 
-    def _allowed(self, act: Act, *, is_wanted: bool) -> Act | None:
+    def allowed(self, act: Act, *, is_wanted: bool) -> Act | None:
         """Return the call that may be made: this one, or the one to make instead. None if neither may be made.
 
         The agent makes the required look-ups, and the user answers its questions.
