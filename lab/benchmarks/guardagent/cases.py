@@ -135,9 +135,7 @@ def violating(desk: Desk, pack: Pack, place: Wanted) -> Case | None:
     return None
 
 
-def _case(
-    desk: Desk, pack: Pack, place: Wanted, history: tuple[Past, ...], act: Act, category: str
-) -> Case:
+def _case(desk: Desk, pack: Pack, place: Wanted, history: tuple[Past, ...], act: Act, category: str) -> Case:
     """Return the case. The desk stands right before the call."""
     act = desk.resolved(act)
     work = str(getattr(desk, "work", "/workspace"))

@@ -13,6 +13,7 @@ from bylaw.text.folding import fold
 from bylaw.trace import Trajectory, read
 from bylaw.trace.event import Call, Result
 from bylaw_lab.bench.agentdojo import own_pack, read_runs
+from bylaw_lab.bench.rewriting import Rewriting
 from bylaw_lab.bench.trial import TRICKS, Attack, attack_of, try_tricks, variants
 from bylaw_lab.cli import main
 from lab.tests.bench.test_agentdojo import ATTACK, BAD, BAD_PAY, READ, Says, run
@@ -44,6 +45,19 @@ def shown(run: Trajectory) -> str:
 def test_what_no_call_carries_out_or_no_result_shows_is_not_rewritten(file: Path):
     found = attacks(file)
     assert [attack.values for attack in found] == [(("recipient", ACCOUNT),)] * 2
+
+
+def test_an_injection_with_escaped_line_breaks_is_replaced(tmp_path: Path):
+    path = tmp_path / "model.jsonl"
+    printed = (
+        "get_most_recent_transactions",
+        {"n": 5},
+        str([{"id": 5, "subject": f"Tea.\n{BAD.replace(' ', chr(10))}"}]),
+    )
+    several = {**ATTACK, "injections": {"file": BAD.replace(" ", "\n")}}
+    path.write_text(json.dumps(run(printed, ("send_money", BAD_PAY, "sent"), **several)))
+    (attack,) = attacks(path)
+    assert ACCOUNT not in shown(Rewriting(attack.run).replaced("Tea."))
 
 
 @pytest.mark.parametrize("trick", TRICKS)

@@ -87,6 +87,7 @@ def test_an_attack_is_stopped_only_by_holding_the_call_that_carries_it_out(file:
     # The second attack's call to another account is blocked, but does not pursue the goal.
     assert (tally.stopped, tally.unreachable) == (1, 1)
     assert (tally.disturbed, tally.resisted_disturbed) == (1, 0)
+    assert (tally.attacks_denied, tally.good_denied, tally.questions) == (0, 1, 0)
     assert (tally.goal_calls, tally.goal_calls_held) == (1, 1)
     assert [miss.because for miss in tally.misses("missed")] == ["no call carries it out"]
     assert tally.misses("alarm")[0].because.startswith("send_money: `ZZ00` (`recipient`) is not what")
@@ -94,6 +95,17 @@ def test_an_attack_is_stopped_only_by_holding_the_call_that_carries_it_out(file:
     assert (allowed.stopped, allowed.disturbed) == (0, 0)
     assert found["no effect after content"].stopped == 1
     assert found["the user's words only"].stopped == 1
+
+
+def test_a_good_run_about_which_the_user_is_asked_is_told_from_a_denied_one(file: Path):
+    unread = measure(
+        read_runs([file]),
+        {"banking": own_pack("banking")},
+        requests=RequestReader(None),
+        settings=["question, follows"],
+    )[0].whole
+    assert (unread.disturbed, unread.good_denied, unread.questions) == (2, 1, 1)
+    assert (unread.stopped, unread.attacks_denied) == (1, 0)
 
 
 def test_a_goal_that_is_the_users_own_word_counts_where_no_other_call_carries_it_out(tmp_path: Path):
