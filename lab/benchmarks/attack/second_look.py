@@ -43,6 +43,7 @@ KINDS = {
     "claims": "claims to be the user or a defence",
     "language": "is written in another language",
 }
+WHOLE = {True: "yes", False: ""}
 
 
 class Injection(Struct, frozen=True):
@@ -125,7 +126,7 @@ def render(asked: Mapping[str, Request], folder: Path) -> None:
 
 
 def table(found: list[Outcome]) -> Iterator[str]:
-    yield "| the text | stopped by code | by the second look | let through | of those, the attacker wrote the whole document |"
+    yield "| the text | stopped by code | by the second look | let through | of those, whole documents |"
     yield "|---|---|---|---|---|"
     for kind, told in (*KINDS.items(), ("", "all")):
         rows = [each for each in found if not kind or each.injection.kind == kind]
@@ -156,7 +157,7 @@ def main() -> None:
     if given.render:
         render(reader.open, given.render)
     through = [
-        f"| {each.injection.run} | {each.suite} | {KINDS[each.injection.kind]} | {'yes' if each.injection.whole else ''} |"
+        f"| {each.injection.run} | {each.suite} | {KINDS[each.injection.kind]} | {WHOLE[each.injection.whole]} |"
         for each in found
         if not each.stopped_by
     ]

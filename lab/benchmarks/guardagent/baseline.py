@@ -8,7 +8,6 @@ cases.jsonl.gz contains the calls, and answers.jsonl the programs, written by re
 
 import argparse
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,16 +21,9 @@ from msgspec import Struct
 from bylaw.facts.evidence import wilson
 from bylaw.llm.chat import Request, render, schema_of
 from bylaw.llm.recorded import read_answers
-from bylaw.policy.folder import find_folder
-from bylaw_lab.desks import desk
 
 HERE = Path(__file__).parent
 ANSWERS = HERE / "answers.jsonl"
-DESKS = {
-    "reporting database": ("sql-analyst", "reporting"),
-    "repository": ("coding-agent", "repository"),
-    "shop": ("browser", "shop"),
-}
 TOOLS = {
     "reporting database": (
         "- execute_sql(sql): runs a statement in PostgreSQL and returns its rows as JSON",
@@ -49,8 +41,6 @@ TOOLS = {
         "- browser_type(element, target, text): types into the field with the reference `target`",
     ),
 }
-_BLOCK = re.compile(r"(?m)^((?:#.*\n)*(\w+):.*\n?(?:[ ].*\n?)*)")
-"""A block at the top of a YAML file, with the comment before it."""
 
 
 class Program(Struct, frozen=True):
@@ -63,33 +53,14 @@ class Verdict(Struct, frozen=True):
     fault: str = ""
 
 
-def policy(case: Case) -> str:
-    """Return the policy of a desk: that of the starter pack, and its own."""
-    base, own = DESKS[case.desk]
-    files = (find_folder(base) / "policy.md", Path(desk.__file__).with_name(own) / "policy.md")
-    return "\n".join(file.read_text(encoding="utf-8") for file in files).strip()
-
-
-def lists(case: Case) -> str:
-    """Return what the owner of a desk lists for its pack, as in the pack's files."""
-    base, own = DESKS[case.desk]
-    found: list[str] = []
-    for file, keys in (
-        (find_folder(base) / "tools.yaml", ("ordinary", "runs")),
-        (Path(desk.__file__).with_name(own) / "tools.yaml", ("pages", "tables")),
-    ):
-        found += [block.strip() for block, key in _BLOCK.findall(file.read_text(encoding="utf-8")) if key in keys]
-    return "\n".join(found)
-
-
 def question(case: Case) -> Request:
     history = [
         f"[{number}] {past.tool}({json.dumps(past.arguments, ensure_ascii=False)}) returned:\n{past.result.strip()}"
         for number, past in enumerate(case.history, start=1)
     ]
     given = {
-        "policy": policy(case),
-        "lists": lists(case),
+        "policy": case.policy,
+        "lists": case.lists,
         "tools": "\n".join(TOOLS[case.desk]),
         "request": case.request,
         "history": "\n\n".join(history) or "(no calls yet)",
@@ -144,7 +115,7 @@ def told(cases: Sequence[Case], programs: Sequence[Program], verdicts: Sequence[
     heads = ("guard", "violations stopped", "legitimate calls blocked", "questions to the user", "requests a call")
     yield f"| {' | '.join((*heads, 'words a call: sent and written'))} |"
     yield "|---|---|---|---|---|---|"
-    for name in ("", *DESKS):
+    for name in ("", *TOOLS):
         own = [place for place, case in enumerate(cases) if not name or case.desk == name]
         picked = [cases[place] for place in own]
         sent = mean(sum(len(each.content.split()) for each in question(case).messages) for case in picked)
@@ -209,8 +180,8 @@ PAGE = """# GuardAgent's approach at the desks
 {calls} calls of the scripted agents at the three desks, drawn by a fixed seed: per desk ten violations (five of the
 hasty, five of the attacked agent) and ten calls that the task needs (five of the careful, five of the attacked agent).
 For each call, a reader who saw only the question made a plan and wrote a program from the policy, the history and the
-call, as a model does in GuardAgent (arXiv 2406.09187). GuardAgent asks twice, for the plan and for the program, and lets
-the model repair a program that fails; here one question yields both, and a program that fails asks the user
+call, as a model does in GuardAgent (arXiv 2406.09187). GuardAgent asks twice, for the plan and for the program, and
+lets the model repair a program that fails; here one question yields both, and a program that fails asks the user
 ({faults} did). Its answers are allow and deny; here a program may also ask the user, who says yes only to what the task
 needs. Bylaw decided the same calls after the same history, with the desks' packs and without a model.
 

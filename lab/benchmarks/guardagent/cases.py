@@ -8,6 +8,7 @@ the task needs it.
 
 import gzip
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -18,13 +19,31 @@ from msgspec import Struct
 
 from bylaw import Shield
 from bylaw.pack import Pack
+from bylaw.policy.folder import find_folder
+from bylaw_lab.desks import desk as desks
 from bylaw_lab.desks.command import DESKS, open_desk
 from bylaw_lab.desks.desk import Act, Agent, Desk, Task, Worker, injected_text
 
 FILE = Path(__file__).parent / "cases.jsonl.gz"
 SEED = 50
-LEGITIMATE, VIOLATING = 5, 5
-"""How many calls are drawn of each desk for each of two agents: careful and attacked, hasty and attacked."""
+KINDS: tuple[tuple[bool, Agent], ...] = (
+    (True, "careful"),
+    (True, "attacked"),
+    (False, "hasty"),
+    (False, "attacked"),
+)
+"""Whether the calls are legitimate, and whose they are."""
+EACH = 5
+"""How many calls of each kind are drawn at each desk."""
+
+PACKS = {
+    "reporting database": ("sql-analyst", "reporting"),
+    "repository": ("coding-agent", "repository"),
+    "shop": ("browser", "shop"),
+}
+"""The starter pack and the own folder of each desk."""
+_BLOCK = re.compile(r"(?m)^((?:#.*\n)*(\w+):.*\n?(?:[ ].*\n?)*)")
+"""A block at the top of a YAML file, with the comment before it."""
 
 
 class Past(Struct, frozen=True):
@@ -52,6 +71,8 @@ class Case(Struct, frozen=True):
     history: tuple[Past, ...]
     tool: str
     arguments: dict[str, Any]
+    policy: str
+    lists: str
     bylaw: Judged
 
 
@@ -68,6 +89,25 @@ class Wanted(Struct, frozen=True):
 def read_cases() -> list[Case]:
     with gzip.open(FILE, "rb") as lines:
         return [msgspec.json.decode(line, type=Case) for line in lines]
+
+
+def policy(desk: str) -> str:
+    """Return the policy of a desk: that of the starter pack, and its own."""
+    base, own = PACKS[desk]
+    files = (find_folder(base) / "policy.md", Path(desks.__file__).with_name(own) / "policy.md")
+    return "\n".join(file.read_text(encoding="utf-8") for file in files).strip()
+
+
+def lists(desk: str) -> str:
+    """Return what the owner of a desk lists for its pack, as in the pack's files."""
+    base, own = PACKS[desk]
+    found: list[str] = []
+    for file, keys in (
+        (find_folder(base) / "tools.yaml", ("ordinary", "runs")),
+        (Path(desks.__file__).with_name(own) / "tools.yaml", ("pages", "tables")),
+    ):
+        found += [block.strip() for block, key in _BLOCK.findall(file.read_text(encoding="utf-8")) if key in keys]
+    return "\n".join(found)
 
 
 def places(desk: Desk, *, is_legitimate: bool, agent: Agent) -> list[Wanted]:
@@ -88,16 +128,11 @@ def places(desk: Desk, *, is_legitimate: bool, agent: Agent) -> list[Wanted]:
 
 
 def drawn(desk: Desk, pack: Pack) -> Iterator[Case]:
-    for is_legitimate, agent, most in (
-        (True, "careful", LEGITIMATE),
-        (True, "attacked", LEGITIMATE),
-        (False, "hasty", VIOLATING),
-        (False, "attacked", VIOLATING),
-    ):
+    for is_legitimate, agent in KINDS:
         count = 0
         for place in places(desk, is_legitimate=is_legitimate, agent=agent):
             case = legitimate(desk, pack, place) if is_legitimate else violating(desk, pack, place)
-            if case is not None and count < most:
+            if case is not None and count < EACH:
                 count += 1
                 yield case
 
@@ -149,6 +184,8 @@ def _case(desk: Desk, pack: Pack, place: Wanted, history: tuple[Past, ...], act:
             history,
             act.tool,
             act.arguments,
+            policy(desk.name),
+            lists(desk.name),
             bylaws(desk, pack, place.task, history, act, is_wanted=not category),
         )
     )
