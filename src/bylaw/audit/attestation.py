@@ -53,8 +53,8 @@ class Settled(Struct, frozen=True):
 
 
 def file_beside(out: Path, name: str) -> Path:
-    """Return a file in the current folder. If it does not exist, return the file above the audit's folder, where `bylaw
-    view` writes it.
+    """Return the path of a file in the current folder or, if it does not exist, in the audit's parent folder. `bylaw
+    view` writes there.
     """
     return Path(name) if Path(name).is_file() else out.resolve().parent / name
 

@@ -44,7 +44,7 @@ class Gate(Struct, frozen=True):
         return any(each.verdict in self.verdicts and self._is_severe(each.severity) for each in finding.charges)
 
     def stops_limit(self, limit: dict[str, Any]) -> bool:
-        """Whether a limit in the summary was exceeded and fails the run."""
+        """Whether an exceeded limit in the summary fails the run."""
         return self._names_limits and limit["over"] > 0 and self._is_severe(limit["severity"])
 
     @property
@@ -64,8 +64,8 @@ class Comparison(Struct, frozen=True):
     still: list[Finding]
     waived: list[tuple[Finding, tuple[Waiver, ...]]]
     fixed: list[Finding]
-    """Earlier findings that no longer occur, although their conversations were audited again. If other policies still
-    flag the call, only the policies that no longer do are listed.
+    """Earlier findings that no longer occur, although their conversations were audited again. If only some policies no
+    longer flag a call, only those are listed.
     """
     gone: list[Finding]
     """Earlier findings whose conversations were not audited again."""

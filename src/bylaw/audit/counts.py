@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bylaw.audit.redaction import Redaction
 
 ANSWERS = {True: "yes", False: "no", None: "open"}
-"""The name of each answer in the counts. Other answers are values that the user stated."""
+"""The name of each answer in the counts. Any other answer is a value that the user stated."""
 STATED = "stated"
 OPEN_REASONS: Mapping[str, str] = {
     "unread": "only a model or a person can judge the words",
@@ -53,7 +53,7 @@ class Counts:
         self.evidence = {pack.name: EvidenceCount(pack.schema) for pack in packs}
         """For each pack, how often look-up results could be used as evidence."""
         self.limited: list[LimitedCall] = []
-        """Calls that limits across conversations count."""
+        """Calls that count towards limits across conversations."""
         self.faults: list[dict[str, Any]] = []
         """Errors in Bylaw's own code, with their locations."""
         self.times: list[float] = []
@@ -81,7 +81,7 @@ class Counts:
         self._reach(record["times"])
 
     def remove(self, record: Mapping[str, Any], times: int = 1) -> None:
-        """Subtract counts that were added `times` times. The earliest and latest times remain."""
+        """Subtract counts that were added several times (`times`). The earliest and latest times do not change."""
         for *key, count in record["numbers"]:
             self.numbers[tuple(key)] -= count * times
             if not self.numbers[tuple(key)]:
@@ -120,7 +120,7 @@ class Counts:
         return sorted({key[1] for key in self.numbers if key[0] == kind})
 
     def add_times(self, events: Sequence[Event]) -> bool:
-        """Record the time of a conversation. Return whether it has one."""
+        """Record the time of a conversation. Return whether it has a time."""
         times = [event.time for event in events if event.time is not None]
         self._reach(times)
         return bool(times)

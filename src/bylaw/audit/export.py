@@ -120,7 +120,9 @@ def _location(finding: Finding, place: LogPlace, paths: Mapping[str, str]) -> di
 
 
 def _paths(files: Sequence[LogFile]) -> dict[str, str]:
-    """Return the address of each file by its name in conversations. It is empty if several files have the same name."""
+    """Return the address of each file by its name in conversations. The address is empty if several files have the same
+    name.
+    """
     found: dict[str, str] = {}
     for file, name in told_apart(files).items():
         if isinstance(file, RemoteFile):
@@ -142,8 +144,8 @@ def _dump(record: Any) -> str:
 def write_junit(out: Path, target: Path, *, standings: Standings | None = None, gate: Gate | None = None) -> Path:
     """Write the calls and broken rules of the audit in `out` as JUnit XML.
 
-    Findings that fail the gate become failed cases. Known, waived, refused and undecided findings become skipped cases,
-    like calls without a guard.
+    Findings that fail the gate become failed cases. Known, waived, refused and undecided findings become skipped cases.
+    So do calls without a guard.
     """
     store, standings, gate = Store(out), standings or Standings(), gate or Gate()
     calls = (store.call(line).as_finding(store.criterion) for line in store.raw(CALLS))

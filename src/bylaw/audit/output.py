@@ -171,7 +171,7 @@ class LineFiles:
         self.repeated = 0
         """The number of conversations with a repeated id."""
         self._limited: dict[LimitedCall, tuple[str, bytes]] = {}
-        """Calls that limits count. Each has its conversation and a row to write if the limit is exceeded."""
+        """Calls that count towards a limit. Each has its conversation and a row to write if the limit is exceeded."""
 
     def __enter__(self) -> Self:
         return self

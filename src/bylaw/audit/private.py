@@ -125,7 +125,9 @@ class Private:
 _NO_NAMES: frozenset[str] = frozenset()
 
 Found = tuple[str, Any, str, bool]
-"""The field, its value, the name to search for, and whether an observation of the pack provided the value."""
+"""A private value: its field, the value, the name to search for, and whether an observation of the pack provided the
+value.
+"""
 
 
 class WatchedWorld:
@@ -270,7 +272,7 @@ def _grouped(number: str) -> re.Pattern[str]:
 ANYWHERE = 6
 """Values of at least this length are removed even inside a word. Shorter values are removed only as whole words."""
 SAYS_LITTLE = 2
-"""Values up to this length are ambiguous in text, as are booleans. They are removed only next to their field's name."""
+"""Booleans, and values up to this length, are ambiguous in text. They are removed only next to their field's name."""
 
 _FIELD = r"""((?:\\*["']){name}(\\*["'])\s*:\s*)(?:\\*["'])?{value}(?:\\*["'])?(?=\s*(?:[,}}\]]|$))"""
 
@@ -307,12 +309,16 @@ class Scrub:
         self._texts = tuple(labels)
         self._labels = {text.lower(): tag for text, tag in labels.items()}
         self._runs = tuple(dict.fromkeys(map(_run, labels)))
-        """A part of each value that all its spellings share. Text without any of them contains no private value."""
+        """For each value, a part that all its spellings share. Text without any of these parts contains no private
+        value.
+        """
         self._strong: re.Pattern[str] | None = None
         self.is_empty = not (self._texts or self._fields or self._weak)
 
     def text(self, text: str, step: int | None = None) -> str:
-        """Return the text without private values. With `step`, also remove the short values in that step's result."""
+        """Return the text without private values. With `step`, also remove the short values in the result at
+        that step.
+        """
         for (name, value), tag in self._fields.items() if self._fields else ():
             if name in text:
                 text = _field(name, value).sub(lambda match, tag=tag: f"{match[1]}{match[2]}{tag}{match[2]}", text)
@@ -331,7 +337,7 @@ class Scrub:
         return text
 
     def data(self, value: Any, name: str = "") -> Any:
-        """Return the data without private values. `name` is the data's field name."""
+        """Return the data without private values. `name` is the name of the data's field."""
         if self.is_empty or value is None:
             return value
         if isinstance(value, Mapping):
@@ -425,7 +431,7 @@ def _letter(letter: str) -> str:
         return letter
     if letter.isspace():
         return _SPACE
-    # Inside an escape, the pattern must respect the case of a letter.
+    # Inside an escape, the case of a letter matters.
     forms = {form for each in {letter, letter.lower(), letter.upper()} for form in _escapes(each)}
     for each in {letter, letter.lower(), letter.upper()}:
         # macOS, PDF and some forms store a letter and its accents as separate characters.

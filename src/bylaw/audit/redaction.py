@@ -142,8 +142,8 @@ class Redaction:
         return cast(World, WatchedWorld(world, self.private)) if world is not None and self.private else world
 
     def cover(self, events: Sequence[Event], world: World | None, verdicts: Sequence[CallVerdict]) -> "Cover":
-        """Return the cover for one conversation. `world` is the world from `watch`, which must have judged the
-        conversation.
+        """Return the cover for one conversation. `world` comes from `watch`, and the conversation must have been judged
+        with it.
         """
         if not self.private:
             return Cover(self, Scrub(()))
@@ -169,9 +169,7 @@ class Redaction:
         return [name for name in names if not any(text in name.lower() for text in found if len(text) > SAYS_LITTLE)]
 
     def denial(self, policy: str, text: str) -> str:
-        """Return a guard's reason with each value left out. If the reason is unknown, return the policy's
-        definition.
-        """
+        """Return a guard's reason without its values. If the reason is unknown, return the policy's definition."""
         if policy not in self._denials:
             guard = self._pack.guards.get(policy)
             texts = guard.denials if guard is not None else []
@@ -193,11 +191,11 @@ class Cover:
         self._pseudonyms = redaction.pseudonyms
 
     def name(self, name: str) -> str:
-        """Return the output form of the id of a conversation or call."""
+        """Return the id of a conversation or call for the output."""
         return self._pseudonyms.of(name) if self._pseudonyms is not None and name else self._scrub.text(name)
 
     def words(self, text: str) -> str:
-        """Return the output form of text, or of the name of a person or model. In a redacted audit, return nothing."""
+        """Return text, or the name of a person or model, for the output. In a redacted audit, return an empty text."""
         return "" if self._pseudonyms is not None else self._scrub.reason(text)
 
     def scrubbed(self, text: str) -> str:

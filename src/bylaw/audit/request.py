@@ -125,7 +125,7 @@ class Shelf:
 
 
 def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
-    """Load the variants of a pack. A given document replaces the one of the best matching variants."""
+    """Load the variants of a pack. If a document is given, it replaces the document of the best matching variants."""
     packs = [load_pack(root, document=document, cases=False) for root in roots]
     if document is None or not packs:
         return packs
@@ -180,13 +180,13 @@ class Request(Struct, frozen=True):
     `determined`.
     """
     answers: OpenAnswers | None = None
-    """Answers predicates that code cannot settle. It stays in this process."""
+    """Answers predicates that code cannot settle. It is never passed to another process."""
     attested: tuple[Attestation, ...] = ()
     """Reviewers' answers on undecided calls."""
     columns: Columns = Columns()
     """The columns of Parquet files."""
     adds: bool = False
-    """Whether to add to an earlier output. If so, each file is named by its full path, which stays unique."""
+    """Whether to add to an earlier output. If so, files are named by their full paths, because these stay unique."""
 
     @property
     def pseudonyms(self) -> "Pseudonyms | None":
@@ -231,7 +231,7 @@ class Audited(Struct, frozen=True, omit_defaults=True):
     """The folder where the command ran, for relative paths."""
 
     def found(self) -> "Audited":
-        """Return the record with paths that exist. Relative paths are also tried from the command's folder."""
+        """Return the record with paths that exist. Relative paths are also tried from the folder of the command."""
         paths = {name: self._path(value) for name in ("pack", "world", "document") if (value := getattr(self, name))}
         return replace(self, logs=[self._path(log) for log in self.logs], **paths)
 
@@ -241,7 +241,7 @@ class Audited(Struct, frozen=True, omit_defaults=True):
 
 
 def write_audited(request: Request, out: Path) -> None:
-    """Write `audited.json`. This must not be called for a redacted audit, which must not lead back to the logs."""
+    """Write `audited.json`. Do not call this for a redacted audit, because the file would lead back to the logs."""
     record = Audited(
         [str(file) for file in request.files],
         request.pack,

@@ -99,12 +99,14 @@ class Finding(Struct, frozen=True):
 
 
 def is_worse(charge: Charge, known: Mapping[str, str]) -> bool:
-    """Whether a policy's verdict is worse than before or new."""
+    """Whether a policy's verdict is new or worse than before."""
     return rank(charge.verdict, WORST_FIRST) < rank(known.get(charge.policy, ""), WORST_FIRST)
 
 
 def lacked(missing: list[dict[str, Any]], criterion: Criterion) -> list[dict[str, Any]]:
-    """Return the missing facts of a verdict. Under `determined`, return only decisive facts if there are any."""
+    """Return the missing facts of a verdict. Under `determined`, return only the decisive facts, unless there
+    are none.
+    """
     deciding = [fact for fact in missing if fact.get("decisive") is not False]
     return deciding if criterion == "determined" and deciding else missing
 
@@ -210,7 +212,7 @@ class CallRow(Struct, kw_only=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the call is compliant and breaks no rule, and no rule is undecided."""
+        """Whether the call is compliant and no rule is broken or undecided."""
         return self.strict == self.determined == "compliant" and not self.rules and not self.open_rules
 
     def as_finding(self, criterion: Criterion, verdicts: frozenset[str] = FLAGGED) -> Finding:
@@ -237,7 +239,7 @@ class ConversationRow(Struct, kw_only=True):
 
 
 class Head(Struct, frozen=True):
-    """The figures for a conversation, for the tables and for `Counts`."""
+    """A conversation's figures, for the tables and for `Counts`."""
 
     agent: str
     file: str
@@ -269,7 +271,7 @@ class Examined(Struct):
     rules: list[tuple[str, bytes]]
     """For each broken rule: the rule, the call, and the row."""
     limited: list[tuple[LimitedCall, bytes]]
-    """Calls that limits count. Each has a row to write if the limit is exceeded."""
+    """Calls that count towards limits. Each has a row to write if the limit is exceeded."""
     head: Head
 
     def numbered_calls(self) -> Iterator[tuple[str, bool, bytes]]:
@@ -286,7 +288,7 @@ def record_of(row: Struct) -> JsonRecord:
 
 
 def numbered(identities: Iterable[str]) -> Iterator[str]:
-    """Number equal calls and equal broken rules in the conversation."""
+    """Append a number to each identity: 1 to its first occurrence, 2 to its second, and so on."""
     made: Counter[str] = Counter()
     for identity in identities:
         made[identity] += 1
@@ -389,7 +391,7 @@ def rule_row(pack: Pack, agent: str, finding: RuleFinding) -> RuleRow:
 
 
 def judged_call(call: LimitedCall, head: Head, verdicts: Iterable[CallVerdict]) -> LimitedCall:
-    """Add the guards' verdicts to a call that a limit counts."""
+    """Add the guards' verdicts to a call that counts towards a limit."""
     clean = tuple(each for each in CRITERIA if "violation" not in getattr(head, each))
     for verdict in verdicts:
         if verdict.made.step == call.step and verdict.made.accepted is not False:

@@ -330,8 +330,8 @@ def _written(row: RuleRow, cover: "Cover | None") -> bytes:
 
 
 def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redaction]":
-    """Return the redaction of each pack that needs it, by digest. With a key, every value is redacted. Otherwise, only
-    private values are.
+    """Return redactions by pack digest. With a key, every value is redacted. Otherwise, only private values are
+    redacted, and packs without any are left out.
     """
     entities = [(pack, entity) for pack in packs for entity in pack.schema.entities.values()]
     marked = {pack.digest for pack, entity in entities if any(field.private for field in entity.fields.values())}
@@ -385,7 +385,7 @@ class Report(Struct, frozen=True):
 def audit(request: Request, out: Path, *, progress: Progress | None = None, examiner: Examiner | None = None) -> Report:
     """Audit every conversation in the files and write the output.
 
-    Pass an `examiner` if the pack is loaded and the world is open.
+    Pass an `examiner` to reuse a loaded pack and an open world.
     """
     examiner = examiner or Examiner(request)
     skipped: list[RecordError] = []
@@ -516,7 +516,7 @@ def _examine_part(request: Request, share: int, target: Path) -> dict[str, Any]:
 
 
 def _joined(streams: Sequence[IO[bytes]]) -> Iterator[Examined | RecordError]:
-    """Yield the conversations in one file from its parts, which take turns."""
+    """Yield the conversations in one file, taking one from each part in turn."""
     remaining = list(streams)
     while remaining:
         for stream in list(remaining):

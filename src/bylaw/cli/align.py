@@ -1,4 +1,4 @@
-"""The command `bylaw align` trains a model to recall the right policy. Each command imports its own modules."""
+"""The command `bylaw align` trains a model to recall the right policy. Each command imports only its own modules."""
 
 import importlib
 import json
@@ -78,7 +78,7 @@ def command_line() -> str:
 def sources(
     logs: Sequence[Path], pack: str | None, world: Path | None, audit: Path | None, document: Path | None
 ) -> Sources:
-    """Return the sources named by the options. An audit provides its own logs and pack."""
+    """Return the sources named by the options. An audit supplies its own logs and pack."""
     from bylaw.align.prompt import pack_named
     from bylaw.align.standing import FreshAudit, KeptAudit
 

@@ -219,7 +219,7 @@ class _Progress:
 
 
 def describe_advance(advance: Any, seconds: float) -> str:
-    """Return the fraction done, the rate and the remaining time. The rate includes only this run's work."""
+    """Return the fraction done, the rate and the remaining time. Earlier runs do not affect the rate."""
     share = advance.done / advance.total if advance.total else 1.0
     text = f"{advance.conversations:,} conversations, {share:.0%}"
     if advance.own and seconds > 0:
@@ -354,7 +354,7 @@ def audit_command(
             print(f"Wrote {path}")
     counted = comparison.new if comparison is not None else Store(out).findings()
     gate = Gate.named(fail_on, min_severity)
-    # Calls that exceed a limit have no rows in the tables, because the limits count across all shards.
+    # Calls that exceed a limit have no rows in the tables, because limits count across all shards.
     is_over = batch.in_shards and any(map(gate.stops_limit, found.summary["limits"]))
     return 1 if is_over else _status(found, counted, gate)
 

@@ -111,7 +111,7 @@ def _annotated(note: Any) -> dict[str, Any]:
 
 
 class LocalPath(click.Path):
-    """A local path. A URL is refused, because it would be taken for a folder name such as `s3:`."""
+    """A local path. A URL is refused, because it would be read as a folder name such as `s3:`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if re.match(r"[A-Za-z][\w+.-]+:/", str(value)):

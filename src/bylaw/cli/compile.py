@@ -79,7 +79,7 @@ def compile_command(
     recover(out)
     if update is not None:
         before, folder = read_before(update), read_folder(update)
-        # Missing options keep their values from the last compile.
+        # Options that are not given keep their values from the last compile.
         given = {part: value for part in made_of.__struct_fields__ if (value := getattr(made_of, part))}
         made_of = replace(before.made_of, **given)
     elif not documents:
@@ -168,6 +168,6 @@ def _relative(paths: tuple[Path | str, ...], out: Path) -> tuple[str, ...]:
 
 
 def _seen(paths: tuple[str, ...], out: Path) -> list[str]:
-    """The inverse of `_relative`. The file need not exist."""
+    """Reverse `_relative`. The file need not exist."""
     found = [os.path.normpath(out / each) for each in paths]
     return [path if Path(path).exists() or os.sep in each else each for path, each in zip(found, paths, strict=True)]

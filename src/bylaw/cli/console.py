@@ -30,7 +30,7 @@ class Screen:
         """The terminal itself, for a console that escapes text before adding colours."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the terminal. Exports use `buffer`, the unfiltered byte stream."""
+        """Return an attribute of the terminal. `buffer` is the unfiltered byte stream for exports."""
         return getattr(self.bare, name)
 
     def write(self, text: str, /) -> int:
@@ -42,13 +42,13 @@ class Screen:
 
 
 def bare(file: Any) -> TextIO:
-    """Return the file behind a screen, or the file itself if it is not a screen."""
+    """If the file is a screen, return the file behind it. Otherwise, return the file itself."""
     return file.bare if isinstance(file, Screen) else file
 
 
 @contextmanager
 def on_screen() -> Generator[None]:
-    """Filter standard output and standard error on terminals."""
+    """If standard output and standard error are terminals, filter them."""
     before = (sys.stdout, sys.stderr)
     sys.stdout, sys.stderr = (
         cast(TextIO, Screen(each)) if each is not None and each.isatty() else each  # pyright: ignore[reportUnnecessaryComparison]
@@ -95,7 +95,7 @@ def local_time(moment: float) -> str:
 
 
 def stranded(count: int) -> str:
-    """Return a warning about recent conversations that started with a pack version that is not loaded."""
+    """Return a warning about recent conversations whose pack version is not loaded."""
     began = f"{counted(count, 'conversation')} from the last day began"
     return f"{began} under another version of the pack and cannot continue: pass that version with --earlier"
 

@@ -99,7 +99,7 @@ def _tell_unsettled(calls: list[Finding], wanted: Wanted, console: Console) -> N
 
 
 def _by_act(findings: list[Finding]) -> list[list[Finding]]:
-    """Group findings about the same call or message, in the order of their first findings."""
+    """Group findings about the same call or message. Groups are in the order of their first findings."""
     acts: dict[tuple[str, str, int], list[Finding]] = {}
     for finding in findings:
         acts.setdefault((finding.trajectory, finding.agent, finding.step), []).append(finding)
@@ -236,7 +236,7 @@ def explain(
 ) -> None:
     """Print each policy's verdict on the call, most severe first, or the call or message that broke a rule.
 
-    `doubtful` contains the steps of calls that may not have been executed.
+    `doubtful` contains the steps of calls that may or may not have been executed.
     """
     _Explanation(line, line["step"], policies, events, console, criterion, doubtful).tell()
 
@@ -337,7 +337,7 @@ class _Explanation(Struct, frozen=True):
         return list(dict.fromkeys(found))
 
     def _permitting(self, entries: list[dict[str, Any]], *, is_alone: bool) -> None:
-        """Print the policies that permit the call. If there are other policies, print only names."""
+        """Print the policies that permit the call. If other policies are printed too, print only the names."""
         if not entries:
             return
         self.console.print()
@@ -439,7 +439,7 @@ def _alike(judged: list[dict[str, Any]], criterion: Criterion) -> list[list[dict
 
 
 def _cited(policy: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each cited sentence with its location. Without the document, yield the policy's definition and all
+    """Yield each cited sentence with its location. If there is no document, yield the policy's definition with all
     locations.
     """
     places: dict[tuple[str, str], list[int]] = {}

@@ -78,7 +78,7 @@ class TenantLog(Struct, frozen=True, kw_only=True):
 
 
 def existing(where: str) -> Store:
-    """Open an existing log. A misspelt name must not create a new one."""
+    """Open an existing log. A misspelt name must not create an empty log."""
     if "://" not in where and not Path(where).expanduser().is_file():
         raise UsageError("no such log", place=where)
     return open_store(where)
@@ -357,7 +357,7 @@ def fold_command(
 
 
 def _concerning(store: Store, tenant: str, person: str | None, mentions: str | None) -> tuple[str, ...]:
-    """Return the conversations with a given value in the host context, and those with a given text."""
+    """Return the conversations with a given value in their host context, and the conversations with a given text."""
     from bylaw.shield.history import added_context, read_opening
 
     if mentions is not None and len(mentions.strip()) < LEAST:

@@ -66,7 +66,7 @@ class LogTable:
             self._flush()
 
     def close(self) -> None:
-        """Write the buffered rows and the file's end."""
+        """Write the buffered rows and finish the file."""
         self._flush()
         self._writer.close()
 

@@ -53,11 +53,11 @@ class Logs(Struct):
 
     files: tuple[LogFile, ...]
     found: frozenset[LogFile]
-    """Files found in a folder and not named by the user."""
+    """Files that were found in a folder, not named by the user."""
     kept: str = ""
     """A temporary folder for data from pipes."""
     faults: list[BylawError] = []
-    """How many conversations `readable` could not read so far."""
+    """How many conversations `readable` has failed to read so far."""
 
     def named(self, text: str) -> str:
         """Remove the path of the temporary folder from a message."""
@@ -170,7 +170,7 @@ def log_files(folder: Path) -> list[Path]:
 
 
 def count_lines(files: Sequence[LogFile]) -> int | None:
-    """Return the number of conversations if every file has one per line. Otherwise, return None."""
+    """Return the number of conversations if every file has one conversation per line. Otherwise, return None."""
     here = [file for file in files if isinstance(file, Path) and file.name.lower().endswith((".jsonl", ".ndjson"))]
     if len(here) < len(files):
         return None
@@ -196,7 +196,7 @@ def progress_bar(files: Sequence[LogFile]) -> Generator[Callable[[int], None]]:
 
 
 def with_progress(items: Iterable[T], files: Sequence[LogFile]) -> Iterator[T]:
-    """Yield the items. On a terminal, show their number."""
+    """Yield the items. On a terminal, show how many were read."""
     with progress_bar(files) as show:
         for number, item in enumerate(items):
             show(number)
@@ -204,7 +204,7 @@ def with_progress(items: Iterable[T], files: Sequence[LogFile]) -> Iterator[T]:
 
 
 def _is_pipe(path: Path) -> bool:
-    """Whether a path can be read only once or only by this process. Format detection must read it twice."""
+    """Whether a path can be read only once, or only by this process. Detecting the format needs a second reading."""
     return str(path) in _STDIN or str(path).startswith(("/dev/", "/proc/")) or not stat.S_ISREG(path.stat().st_mode)
 
 

@@ -26,7 +26,7 @@ SECRET = 32
 AT_ONCE = 3.0
 """How many seconds the proxy waits for the pack before it accepts a client.
 
-After that, only the client's requests wait.
+After that, it accepts the client, and only requests wait for the pack.
 """
 UNNAMED = (
     "calls that do not name their conversation are refused if a policy applies to them: if this proxy serves one chat, "
@@ -106,7 +106,7 @@ def proxy_command(
             return shield
 
         loading = _begun(load)
-        # If the pack fails to load by then, report the error before the client connects.
+        # If the pack fails to load within this time, report the error before the client connects.
         wait([loading], None if address else AT_ONCE)
         shield = loading.result() if loading.done() else loading
         server: Any = proxy(shield, upstream(url or command), context=given, tools=tools, hides=hide, **named)

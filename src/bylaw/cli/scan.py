@@ -76,12 +76,12 @@ class _Entry(NamedTuple):
     head: str
     text: str
     more: Sequence[str] = ()
-    """More lines about the result. On a single screen, only the first is shown."""
+    """More lines about the result. If the output must fit on one screen, only the first is shown."""
     style: str = ""
     later: Sequence[str] = ()
     """Lines for `--all` only."""
     brief: str = ""
-    """A shorter text for a single screen, or empty."""
+    """A shorter text for one-screen output. It may be empty."""
 
 
 class _Section(NamedTuple):

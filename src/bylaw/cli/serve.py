@@ -95,7 +95,7 @@ def serve_command(
     check_hook(webhook)
     loaded, older = load_pack(pack), [load_pack(each) for each in earlier]
     with Log(store) as log:
-        # Report an unreadable log before printing the address.
+        # If the log cannot be opened, say so before printing the address.
         where = log.name
         warning = _stranded(log, loaded, older)
     sockets = listen(host, port, workers)
@@ -208,7 +208,7 @@ def _tell(line: str) -> None:
 
 
 def _stranded(log: "Log", pack: Pack, earlier: Sequence[Pack]) -> str:
-    """Return a warning about recent conversations that started with a pack version that is not loaded."""
+    """Return a warning about recent conversations whose pack version is not loaded."""
     from bylaw.shield.shield import Shield
 
     shields = [Shield(pack, log=log, tenant=tenant, earlier=earlier) for tenant in log.tenants()]

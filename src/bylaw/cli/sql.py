@@ -18,7 +18,7 @@ from bylaw.errors import UsageError
 from bylaw.text.visible import visible
 
 _WIDE = 500
-"""The width of a table outside a terminal. Names are not wrapped, so that a search finds them."""
+"""The width of a table outside a terminal. It is large, so that names are not wrapped and can be searched for."""
 _SHOWN = 200
 
 

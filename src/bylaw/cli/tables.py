@@ -68,9 +68,9 @@ def _written(out: Path) -> str:
 
 
 def _finding(summary: dict[str, Any], out: Path) -> str | None:
-    """Return the conversation and step of the first flagged call as arguments for `bylaw explain`.
+    """Return the conversation and step of the first flagged call, as arguments for `bylaw explain`.
 
-    Return None if no call is flagged, or an empty text if there are no lines to search.
+    Return None if no call is flagged. Return an empty text if the audit wrote no lines to search.
     """
     criterion = summary["criterion"]
     verdicts = summary["verdicts"][criterion]
@@ -198,7 +198,7 @@ def _undecided(summary: dict[str, Any]) -> Group:
 
 
 def _failures(summary: dict[str, Any], out: Path) -> list[str]:
-    """Return the guards that failed. Calls under these guards have no verdict."""
+    """Return the guards that failed. Calls checked by these guards have no verdict."""
     failed: dict[str, dict[str, int]] = summary.get("failed_guards", {})
     if not failed:
         return []

@@ -173,7 +173,7 @@ def _to_sign_in(request: Request) -> Response:
 
 
 def _wrong(request: Request, error: BylawError) -> Response:
-    """Show an error that the visitor can fix, as a page or as part of one."""
+    """Show an error that the visitor can fix. The error is a whole page or a part of one."""
     status = error.status if isinstance(error, Refused) else 422
     if request.headers.get("hx-request") != "true":
         is_read = request.method in ("GET", "HEAD")
@@ -181,7 +181,7 @@ def _wrong(request: Request, error: BylawError) -> Response:
             "Page not found." if status == 404 else "This page cannot be shown." if is_read else "Nothing was saved."
         )
         return page("wrong.html", status, error=str(error), heading=heading)
-    # Show the error next to the form and keep its input. A new token lets the visitor send the form again.
+    # Show the error next to the form and keep the input. A new token lets the visitor send the form again.
     headers = {"hx-retarget": "#told", "hx-reswap": "innerHTML", "hx-reselect": ".told"}
     token = error.token if isinstance(error, TooOld) else ""
     values = {"error": str(error), "token": token, "needs_key": status == 401}

@@ -70,7 +70,7 @@ def consent_question(index: Index, row: FindingRow) -> ConsentQuestion | None:
 
 
 def _with_new_values(asked: dict[int, str], values: Sequence[str]) -> set[int]:
-    """Return the agent's last message and earlier messages with other values from the call."""
+    """Return the agent's last message, and earlier messages with more of the call's values."""
     kept, known = set[int](), set[str]()
     for step in sorted(asked, reverse=True):
         found = set(_values(values).findall(asked[step]))

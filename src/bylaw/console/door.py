@@ -26,7 +26,7 @@ NAME = "bylaw_name"
 """The cookie with the name that a visitor entered."""
 LONGEST = 80
 UNVERIFIED = " (unverified)"
-"""Marks a name that a visitor entered without a key."""
+"""Marks the name of a visitor who has no key."""
 TOKEN = "token"
 FIELDS = 1000
 LARGEST = 256 << 10
@@ -46,7 +46,7 @@ _SESSION = re.compile(r"[0-9a-f]{32}")
 _LENGTH = 64
 """The length of a session's token. A form's token also contains the visitor's mark."""
 Role = Literal["approve", "review", "view"]
-"""The role of a visitor: approve and stop, only leave notes, or only view."""
+"""What a visitor may do: approve and stop, only leave notes, or only view."""
 
 
 class Refused(BylawError):
@@ -130,7 +130,7 @@ class Asked:
         return self.request.headers.get("hx-request") == "true"
 
     def text(self, name: str, limit: int = 1000) -> str:
-        """Return a form field on one line."""
+        """Return a form field as a single line."""
         return " ".join(self.form.get(name, "").split())[:limit]
 
     def signed(self) -> str:
@@ -161,7 +161,7 @@ class Door:
     """Checks each request, then passes it on or refuses it."""
 
     def __init__(self, behind: ASGIApp, *, hosts: tuple[str, ...] = (), secret: bytes | None = None) -> None:
-        """Allow this machine's names and `hosts`. Workers that share a port share a `secret`."""
+        """Allow `hosts` as well as this machine's names. Workers that share a port also share a `secret`."""
         self._behind = behind
         self._hosts = frozenset(host.lower() for host in hosts)
         self._secret = secret or secrets.token_bytes(32)

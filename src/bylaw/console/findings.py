@@ -151,7 +151,7 @@ def sentence_of(view: View, policy: str, limit: int = 400) -> str:
 
 
 AHEAD = timedelta(days=90)
-"""The default term of a waiver."""
+"""How long a waiver lasts by default."""
 BULK = 500
 """The maximum number of findings that one form can decide."""
 WANTS = {"call": ("permit", "deny", "undetermined"), "rule": ("kept", "broken")}
@@ -297,8 +297,8 @@ class FindingPages(AuditPages):
     def _picked(self, asked: Asked) -> tuple[Standings, list[FindingRow]]:
         """Return the findings that a form selects.
 
-        A form can select every finding with a given reason. It then also sends their number. Raise UsageError if the
-        number has changed.
+        If a form selects every finding with a given reason, it also sends their number. Raise UsageError if this number
+        has changed.
         """
         wanted = Wanted.of(asked.query.items())
         standings = self._view.standings(wanted.base)
@@ -368,7 +368,7 @@ class FindingPages(AuditPages):
         if following is not None and queue is not None:
             coming = standings.index.finding(following.id)
             if coming is None or coming.state != row.state:
-                # The change to the policy has also decided the next finding.
+                # The change applies to the whole policy, so it has also decided the next finding.
                 coming = standings.index.following(queue, row)
             if coming is not None:
                 return self._advanced(asked, standings, queue, (now, coming), written)
@@ -427,7 +427,7 @@ def _false_alarm(asked: Asked) -> str:
 
 
 def _picked(standings: Standings, asked: Asked) -> list[FindingRow]:
-    """Return the calls that a form selects, and other calls that depend on the same customer answers."""
+    """Return the calls that a form selects, and all other calls that depend on the same customer answers."""
     form, ids = asked.form, list[str]()
     for name, value in form.items():
         kind, _, number = name.partition("-")

@@ -35,7 +35,7 @@ DECISIONS = 500
 """The number of recent decisions to search for cards."""
 LOOKED_UP = 6
 SHORT = 300
-"""Arguments with more characters are folded."""
+"""Arguments longer than this many characters are folded."""
 _FACT = re.compile(r"(\w+)\[([^\]]*)\]\.(\w+)")
 
 
@@ -112,8 +112,8 @@ class InboxPages(ServicePages):
 
     @changed("/inbox/attest")
     def attest(self, asked: Asked) -> Response:
-        """Save an attestation that the customer has confirmed a card. The card keeps waiting for the
-        customer's answer.
+        """Save an attestation that the customer has confirmed a card. The card is still waiting for the customer's
+        answer.
         """
         asked.needs_noting()
         conversation, card = asked.form.get("conversation", ""), asked.form.get("card", "")

@@ -32,7 +32,7 @@ _APART = frozenset((REVIEW, COMMENTS))
 
 
 class PackState(Struct, frozen=True):
-    """A pack with data that is computed only once."""
+    """A pack, with data that is computed only once."""
 
     folder: PackFolder
     pack: Pack
@@ -67,7 +67,7 @@ class PackStates:
 
 
 def has_changed_since(root: Path, file: Path) -> bool:
-    """Whether a file in the pack is newer than another file. Its text may be unchanged."""
+    """Whether a file in the pack is newer than another file. The text may still be the same."""
     try:
         then = file.stat().st_mtime_ns
         return any(entry.stat().st_mtime_ns > then for entry in _files(root))
@@ -210,7 +210,7 @@ def _fault(pack: Pack, record: JsonRecord) -> str:
 
 
 def _read(record: JsonRecord) -> WrittenCase:
-    """Return a record as if it were from a file."""
+    """Return a record as if it had been read from a file."""
     read = read_case_file(read_yaml(written(record), file=CASES))
     if read.faults:
         raise read.faults[0]
@@ -254,7 +254,7 @@ def _fact(fact: JsonRecord) -> str:
 
 
 def _happened(events: Sequence[JsonRecord], step: int | None = None) -> Iterator[JsonRecord]:
-    """Yield the events up to a step in the format of cases. Each call has its result, even a later one."""
+    """Yield the events up to a step in the format of cases. Each call includes its result, even if this came later."""
     results = {event.get("call"): event for event in events if event["type"] == "result"}
     for number, event in enumerate(events if step is None else events[: step + 1]):
         if event["type"] == "message":

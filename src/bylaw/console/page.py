@@ -95,7 +95,7 @@ def said(value: Any, limit: int = 300) -> Markup:
 
 
 def marked(value: Any, limit: int = 300) -> Markup:
-    """Return a reason or sentence like `said`, but render Markdown's code and bold text."""
+    """Like `said`, but for a reason or sentence. Code and bold text in Markdown are rendered."""
     text = _cut(value, limit)
     parts: list[Markup] = []
     end = 0
@@ -107,7 +107,7 @@ def marked(value: Any, limit: int = 300) -> Markup:
 
 
 def seen(text: str) -> Markup:
-    """Return text like `said`, but without isolation. The element must have no other content."""
+    """Like `said`, but without isolation, for an element with no other content."""
     parts: list[Markup] = []
     for hidden, run in groupby(text, key=lambda each: "" if _is_seen(each) else each):
         whole = "".join(run)
@@ -137,7 +137,7 @@ def _code_point(character: str) -> str:
 
 
 def as_json(data: Any) -> Markup:
-    """Return data as JSON that cannot close its block."""
+    """Return data as JSON that cannot end the block around it."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False, default=str)
     return Markup(written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
@@ -167,7 +167,7 @@ def span(seconds: float) -> str:
 
 
 def running(seconds: float, *, down: bool = False) -> Markup:
-    """Return a duration that the page keeps up to date. Its title is the UTC time."""
+    """Return a duration that the page keeps up to date, with the UTC time as its title."""
     when = datetime.fromtimestamp(time.time() + (seconds if down else -seconds), UTC).isoformat(" ", "minutes")[:16]
     told = ("left" if down else "ago", seconds, when, span(seconds))
     return Markup('<span data-{}="{:.0f}" title="{} UTC">{}</span>').format(*told)

@@ -233,7 +233,7 @@ _UNKNOWN: dict[str, Any] = {
     "policy": None, "check": None, "state": "", "needs": False, "signature": None, "cases": [], "rules": [],
     "actions": [], "noted": Noted(), "comments": [], "digest": "",
 }  # fmt: skip
-"""The content of a policy's page without a pack."""
+"""The content of a policy's page if there is no pack."""
 
 
 def _of_pack(now: PackState, name: str, root: Path) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""The review queue: unsigned checks, undecided calls and new findings, with the next item of each."""
+"""The review queue: unsigned checks, undecided calls and new findings. For each kind, it shows the next item."""
 # pyright: basic, reportMissingImports=false
 
 from pathlib import Path

@@ -101,7 +101,7 @@ def comment_on(root: Path, given: Comment) -> Written:
 
 
 def waive(path: Path, what: Sequence[Mapping[str, Any]], *, owner: str, reason: str, expires: str) -> Written:
-    """Waive findings until a given day. Each entry has a `finding` with `verdicts`, or a whole `policy`."""
+    """Waive findings until a given day. Each entry names a `finding` with `verdicts`, or a whole `policy`."""
     _needed(owner, "the name of the person responsible")
     _needed(reason, "a reason")
     try:

@@ -52,7 +52,7 @@ class SignIn(Pages):
         is_secure: bool = False,
         proxy: Proxy | None = None,
     ) -> None:
-        """`whose` maps the hash of a current key to its visitor. Set `is_secure` if browsers use HTTPS."""
+        """`whose` returns the visitor for the hash of a current key. Set `is_secure` if browsers use HTTPS."""
         self._proxy = proxy
         self._whose = whose
         self._hash_of = hash_of

@@ -78,7 +78,7 @@ def drafts_of(now: PackState, policy: str) -> list[Draft]:
 
 
 def policies_of(now: PackState, draft: Draft) -> list[str]:
-    """Return the policies whose checks use the draft, starting with its own policy.
+    """Return the policies whose checks use the edited text, starting with the edited policy.
 
     Several policies may call the same function.
     """
@@ -212,7 +212,7 @@ def faults_of(error: Exception) -> list[str]:
 
 
 CONVERSATIONS = 300
-"""The number of past conversations in a trial."""
+"""The maximum number of past conversations in a trial."""
 SECONDS = 2.0
 """The time limit for a trial, in seconds. The page says how many conversations were tried."""
 KEPT = 8
@@ -221,7 +221,7 @@ T = TypeVar("T")
 
 
 Past = tuple[Trajectory, World | None]
-"""A conversation and its world. A policy applies to some of its calls."""
+"""A conversation with calls that a policy applies to, and its world."""
 
 
 class CheckVerdict(Struct, frozen=True):
@@ -244,7 +244,7 @@ class Change(Struct, frozen=True):
     after: str
     because: str
     is_past: bool = False
-    """Whether the reason comes from the saved check because the edited check gives none."""
+    """Whether the reason is the saved check's, because the edited check gives none."""
 
 
 class Backtest(Struct, frozen=True):
@@ -292,7 +292,7 @@ class Backtests:
         return Backtest(tried, len(past), len(after), changes)
 
     def prepare(self, saved: Pack, policy: str, whose: str = "") -> None:
-        """Start reading the past conversations. An immediate error is raised."""
+        """Start reading the past conversations. If an error occurs at once, raise it."""
         try:
             Prepared("", lambda: self._before(saved, policy, whose)).get()
         except Preparing:
@@ -379,9 +379,9 @@ def _with_only(pack: Pack, policy: str) -> Pack:
 LISTED = 50
 """The maximum number of calls on a page."""
 LOOKED_AT = 200_000
-"""The number of logged conversations to search for relevant calls."""
+"""How many logged conversations to search for relevant calls."""
 DECISIONS = 5_000
-"""The number of recent decisions to search for conversations."""
+"""How many recent decisions to search for conversations."""
 KEEPS = 60.0
 """How long to cache a service's past conversations, in seconds."""
 
@@ -406,7 +406,7 @@ def audit_bench(view: View) -> Workbench:
 def service_bench(service: ServiceLog) -> Workbench:
     """Return a service's pack and recent conversations.
 
-    This pack cannot be edited, and its folder may be newer.
+    The pages cannot edit this pack. The files in its folder may be newer.
     """
     root, layout = service.pack.root, {"layout": "service.html", "pack": service.pack}
     return Workbench(

@@ -40,7 +40,7 @@ class Standings:
         self.gone: list[Finding] = []
         """Findings from the earlier audit in conversations that were not audited again."""
         self.by_policy: dict[str, dict[str, int]] = {}
-        """For each policy, the number of calls that it flags by state, compared with the earlier audit."""
+        """For each policy and state, the number of calls that the policy flags, compared with the earlier audit."""
         self._seen: object = None
         self._turn = threading.Lock()
         self._waivers = Waivers(today=date.today())
@@ -172,13 +172,13 @@ class View:
 
     @property
     def own_root(self) -> Path | None:
-        """The pack's folder if reviews may be written there. It is None for an installed package."""
+        """The pack's folder if reviews may be written there. For an installed package, this is None."""
         if self.root is None:
             return None
         return None if is_installed(self.root) else self.root
 
     def standings(self, base: str = "") -> Standings:
-        """Return the current states of findings, compared with the earlier audit `base` if given."""
+        """Return the current states of findings. If `base` is given, they are compared with this earlier audit."""
         name = base or self.base
         found = self._against(name).get() if name else self._alone
         found.refresh()
@@ -230,7 +230,7 @@ class View:
 
     @property
     def unsettled(self) -> str:
-        """Say how many calls reviewers have settled after the audit."""
+        """Say how many calls reviewers have settled since the audit."""
         self._alone.refresh()
         count = self._alone.index.states(Wanted())["attested"]
         return counted(count, "call") if count else ""
@@ -289,7 +289,9 @@ class AuditPages(Pages):
 
 
 def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
-    """Return the pack's folder: the given one, the one from the audit's record, or a built-in pack with that name."""
+    """Return the pack's folder. This is the given folder, the folder in the audit's record, or a built-in pack with the
+    same name.
+    """
     if given:
         return _variant(find_folder(given), summary)
     named: JsonRecord = summary["pack"]

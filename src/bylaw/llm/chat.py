@@ -166,7 +166,9 @@ def schema_of(shape: type) -> dict[str, Any]:
 
 
 _LEFT_OUT = frozenset(("title", "description", "default", "discriminator"))
-"""Schema keys that a model does not need. If they were sent, a new wording would change the question's hash."""
+"""Schema keys that a model does not need. They are left out, because rewording them would change the
+question's hash.
+"""
 
 
 def _closed(schema: Any, parts: dict[str, Any]) -> Any:
@@ -223,9 +225,9 @@ def render(
 
 
 LETTERS_PER_TOKEN = 4
-"""A typical value for English text. It is good enough for an estimate."""
+"""A typical value for English text, which is good enough for an estimate."""
 ANSWERED_SHARE = 0.5
-"""For estimates, answers have half the maximum length."""
+"""Estimates assume answers of half the maximum length."""
 
 
 class Price(Struct, frozen=True):

@@ -34,11 +34,11 @@ class Settings(Struct, frozen=True):
     stream: bool = False
     temperature: float | None = None
     max_tokens: int | None = None
-    """A maximum number of tokens per answer, for models that allow fewer."""
+    """A limit on the tokens per answer, for models with a lower maximum."""
 
 
 class Endpoint:
-    """A model with an OpenAI-compatible API. `usage` counts tokens."""
+    """A model behind an OpenAI-compatible API. `usage` counts tokens."""
 
     def __init__(
         self,

@@ -36,11 +36,11 @@ class Change(Struct, frozen=True, omit_defaults=True):
     by: str = ""
     note: str = ""
     expires: float = 0.0
-    """When the request or, once it is approved, the approval expires. 0 means never."""
+    """When the request expires. After the approval, when the approval expires. 0 means never."""
     call: str = ""
     """A hash of the exact call."""
     facts: str = ""
-    """A hash of the basis for the approval: the known facts and the objections to the call."""
+    """A hash of the facts and objections on which the approval is based."""
     apart: str = ""
     """A hash like `facts`, but without stops, doubts and limits, which are temporary."""
     question: str = ""
@@ -48,7 +48,7 @@ class Change(Struct, frozen=True, omit_defaults=True):
     tool: str = ""
     arguments: dict[str, Any] | None = None
     lifetime: float = 0.0
-    """How long the approval will be valid, in seconds. It is set by the request. 0 means no limit."""
+    """How long the approval will be valid, in seconds. The request sets this. 0 means no limit."""
     for_person: str = ""
     """The decision's message for reviewers: the call and the objections."""
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from bylaw.record.entry import Entry
 
 Place = tuple[str, str]
-"""A tenant, and a conversation's or entry's name."""
+"""A tenant, and the name of a conversation or entry."""
 Row = tuple[Any, ...]
 
 SCHEMA = (
@@ -48,7 +48,7 @@ COLUMNS = "tenant, number, time, kind, conversation, position, id, body, salt, d
 
 
 class Known(Struct, frozen=True):
-    """The state of a batch's tenants, conversations and entries in the log. Missing keys are new."""
+    """The state of the log for the tenants, conversations and entries in a batch. Keys that are missing are new."""
 
     heads: dict[str, tuple[int, bytes]]
     """The length and the last hash of each tenant's chain."""
@@ -67,7 +67,7 @@ class News(Struct, frozen=True):
 
 
 class Cursor(Protocol):
-    """The methods that both database drivers' cursors have."""
+    """The methods that the cursors of both database drivers have."""
 
     def execute(self, query: Any, params: Any = ..., /) -> Any:
         """Run one statement."""
@@ -84,7 +84,7 @@ class Connection(ABC):
     name: str
     """The store's name in messages."""
     reads_at_once = False
-    """Whether reading a few rows directly is faster than in another thread."""
+    """Whether it is faster to read a few rows directly than in another thread."""
 
     @property
     def is_there(self) -> bool:
@@ -96,8 +96,8 @@ class Connection(ABC):
         """Return the result of one statement outside a transaction."""
 
     def settle(self) -> None:  # noqa: B027
-        """Wait until every row that was read is on disk, so that no reported data can be lost. If a store never shows
-        unsynced data, this does nothing.
+        """Wait until every row that was read is on disk, so that no reported data can be lost. Some stores never show
+        unsynced data and need no wait.
         """
 
     def turn(self) -> AbstractContextManager[None]:
@@ -133,7 +133,7 @@ class Connection(ABC):
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
-    """Convert a database row to an entry. For bytes, PostgreSQL returns memoryviews."""
+    """Convert a database row to an entry. PostgreSQL returns bytes as memoryviews."""
     tenant, number, time, kind, conversation, position, name, body, salt, digest, link = row
     told = (None if body is None else as_bytes(body), None if salt is None else as_bytes(salt))
     return Entry(tenant, number, time, kind, conversation, position, name, *told, as_bytes(digest), as_bytes(link))

@@ -52,7 +52,7 @@ class Entry(Struct, frozen=True):
     position: int | None
     id: str | None
     body: bytes | None
-    """The content. None if it was removed together with the salt, the conversation and the id."""
+    """The content. It is None if it was removed, together with the salt, the conversation and the id."""
     salt: bytes | None
     digest: bytes
     link: bytes
@@ -64,7 +64,7 @@ class Entry(Struct, frozen=True):
 
 
 class Anchor(Struct, frozen=True):
-    """The end of a tenant's chain at some time."""
+    """The end of a tenant's chain at a certain time."""
 
     time: float
     tenant: str
@@ -83,11 +83,11 @@ class Conflict(Struct, frozen=True):
 
     message: str
     about: Literal["", "stops", "limit"] = ""
-    """Why else the decision must be repeated: stops have changed, or a limit was reached."""
+    """Why the decision must be repeated, if for another reason: stops have changed, or a limit was reached."""
 
 
 def new_salts(count: int) -> bytes:
-    """Return random salts. They protect the content of removed entries from guessing."""
+    """Return random salts. Without them, the content of removed entries could be guessed."""
     return secrets.token_bytes(SALT * count)
 
 

@@ -3,9 +3,9 @@
 An append returns when its entry is on disk. During a sync, the next batch is collected. A busy service therefore makes
 far fewer syncs than decisions.
 
-Appends by coroutines in the same turn of their loop are submitted together. A loop that only makes decisions may write
-at the end of each turn. Otherwise, a second thread would compete for the interpreter. With a database server, a thread
-waits while the loop continues.
+Appends by coroutines in the same turn of their loop are submitted together. If a loop only makes decisions, it may
+write at the end of each turn, because a second thread would compete for the interpreter. With a database server, a
+thread waits while the loop continues.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from bylaw.record.store import Store
 BATCH = 512
 """The maximum number of drafts per transaction."""
 RECENT = 10.0
-"""After a failed write, the failure is reported again for this many seconds without a new attempt."""
+"""After a failed write, the same failure is reported for this many seconds without a new attempt."""
 
 Answers = list[Entry | Conflict]
 _Future = Future[Answers] | asyncio.Future[Answers]
@@ -39,7 +39,7 @@ class LogError(BylawError):
 
 
 class Journal:
-    """Writes to a log for many threads and coroutines."""
+    """Writes to a log on behalf of many threads and coroutines."""
 
     def __init__(self, store: Store, *, wrote: Callable[[str, str], None] | None = None, in_loop: bool = False) -> None:
         """`wrote` is called for each conversation with new entries. With `in_loop`, event loops write their own
@@ -49,7 +49,7 @@ class Journal:
         self._wrote = wrote
         self._in_loop = in_loop and store.connection.reads_at_once
         self._alone = threading.Lock()
-        """Held by the thread that is writing in this process."""
+        """The lock of the thread that is writing in this process."""
         self._is_telling = False
         """Whether a loop has written, but the waiting coroutines have not resumed yet."""
         self.commits = 0
@@ -58,7 +58,7 @@ class Journal:
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
         """Each loop's drafts from its current turn."""
         self._since = 0.0
-        """When the thread's current write began. 0.0 if there is none."""
+        """When the thread's current write began. It is 0.0 if the thread is not writing."""
         self._fault: tuple[float, str] | None = None
         """The time of the last failed transaction and the reason for its failure."""
         self._closed = False
@@ -163,7 +163,7 @@ class Journal:
                 outcomes = [self._unwritten(error) for _ in jobs]
             fault = next((each for each in outcomes if isinstance(each, Exception)), None)
             if fault is not None and not self.store.connection.is_there:
-                # New decisions may depend on other writers' entries, which the server has lost.
+                # New decisions may depend on entries from other writers that the server has lost.
                 late, last = self._gather([], last=last)
                 jobs, outcomes = [*jobs, *late], [*outcomes, *(fault for _ in late)]
             self._since = 0.0

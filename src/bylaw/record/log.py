@@ -1,8 +1,8 @@
 """The decision log of a running program: one shared writer, and a reader that does not wait for commits.
 
-`LastWriter` records which of several processes last wrote to each conversation. This process need not check for other
-processes' entries. The record is only a hint, because other programs may write too. When a session finds their entries,
-it continues from the log. A conversation without a known writer is new.
+`LastWriter` records which of several processes last wrote to each conversation. That process need not check for entries
+from the others. The record is only a hint, because other programs may write too. When a session finds their entries, it
+continues from the log. A conversation without a known writer is new.
 """
 
 import mmap
@@ -33,7 +33,7 @@ RECENT = 5_000
 """How many entries at the end of a chain must all be present."""
 PLACES = 1 << 17
 _SIZE = 8
-"""The number of bytes per slot. A slot contains the start of the conversation's hash and the process."""
+"""The number of bytes per slot. A slot contains the process and the start of the conversation's hash."""
 
 
 class LastWriter:
@@ -66,9 +66,9 @@ def _place(tenant: str, conversation: str) -> tuple[int, bytes]:
 class Log(Reading):
     """The log at a path or at `postgresql://...`, for all sessions in a process.
 
-    Set `is_shared` if several processes continue the same conversations. Before a decision, sessions then read other
-    processes' entries, unless `last` shows that this `process` wrote last. Otherwise, a session finds other entries
-    only when it writes, and then decides again.
+    Set `is_shared` if several processes continue the same conversations. Sessions then read the entries of other
+    processes before each decision. This is not needed if `last` shows that this `process` wrote last. A session that
+    does not read first finds other entries when it writes, and then decides again.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Log(Reading):
         process: int = 0,
         in_loop: bool = False,
     ) -> None:
-        """Set `in_loop` if an event loop does nothing but work that waits for the log (see `Journal`)."""
+        """Set `in_loop` if an event loop only does work that waits for the log (see `Journal`)."""
         self._is_shared = is_shared
         self._last = last
         self._process = process
@@ -91,7 +91,7 @@ class Log(Reading):
         wrote = partial(last.note, process=process) if last is not None else None
         self.journal = Journal(store, wrote=wrote, in_loop=in_loop)
         self._stops: dict[str, Stops] = {}
-        """Each tenant's stops, as last read. If they have changed, decisions cannot be written."""
+        """Each tenant's stops, as last read. If they have changed, decisions cannot be written and are repeated."""
         self._looked: dict[str, tuple[float, int]] = {}
         """For each tenant, the time of the last successful check of its chain, and the number of entries without a
         conversation.
@@ -141,7 +141,7 @@ class Log(Reading):
             return super().approvals(tenant, status=status, id=id)
 
     def supported(self, tenant: str, *, status: Status | None = None) -> tuple[list[Approval], dict[str, str]]:
-        """Return the approvals that match the log's entries, and the errors in the others by id."""
+        """Return by id the approvals that match the log's entries, and the errors in all other approvals."""
         with self.at_one_moment(), self._reading():
             found = self.approvals(tenant, status=status)
             wrong = unsupported(self, tenant, found)
@@ -287,7 +287,7 @@ class Log(Reading):
         raise UsageError(f"there is no approval `{change.approval}`", hint="`bylaw log approvals` lists them")
 
     def _approval(self, tenant: str, id: str) -> list[Approval]:
-        # No name contains this character, and some databases do not accept it.
+        # No name contains this character. Some databases do not accept it.
         return self.approvals(tenant, id=id) if id and "\0" not in id else []
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """The log in PostgreSQL, for several machines. Requires the `postgres` extra.
 
-Only one writer writes a batch at a time, so a batch takes only two round trips: one to begin and read, and one to write
+Only one writer at a time writes a batch. A batch takes only two round trips: one to begin and read, and one to write
 and commit. Other writers do not wait for the disk. A batch is committed before it is synced. Its senders and readers
 get their answers after the sync. docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md explains
 why this is safe.
@@ -51,8 +51,8 @@ STATEMENTS = {
         ON CONFLICT (tenant, name) DO UPDATE SET length = excluded.length""",
     "mark": MARK,
 }
-"""The statements for writing a batch. Lists are sent as text (`%t`). The driver would choose a binary type for them by
-size.
+"""The statements for writing a batch. Lists are sent as text (`%t`), because otherwise the driver chooses a type that
+depends on their size.
 """
 _IDLE, _ACTIVE = 0, 1
 """The driver's status codes for an idle connection and for a running statement."""
@@ -184,7 +184,7 @@ def _columns(rows: Collection[Row]) -> list[list[Any]]:
 
 
 def _is_amid(connection: Any) -> bool:
-    """Whether a request was sent and its response is not complete."""
+    """Whether a request was sent but its response is incomplete."""
     return bool(connection.pgconn.pipeline_status or connection.pgconn.transaction_status == _ACTIVE)
 
 
@@ -195,7 +195,7 @@ def _is_idle(connection: Any) -> bool:
 def _bounded_connection(psycopg: Any) -> Any:
     """Return the driver's connection class with a response time-out.
 
-    The driver has a time-out only for connecting, and a stopped server cannot enforce one.
+    The driver limits only the time for connecting. A stopped server cannot enforce a time-out.
     """
 
     class Bounded(psycopg.Connection):

@@ -49,7 +49,7 @@ class Reading:
 
     @property
     def reads_at_once(self) -> bool:
-        """Whether reading a few rows directly is faster than in another thread."""
+        """Whether it is faster to read a few rows directly than in another thread."""
         return self.connection.reads_at_once
 
     def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
@@ -89,7 +89,7 @@ class Reading:
         return self._read(where, (tenant, after, kind))
 
     def openings(self, tenant: str, *, since: float) -> list[bytes]:
-        """For each conversation with new entries since a given time, return the body of its first entry."""
+        """Return the body of the first entry of each conversation with new entries since a given time."""
         query = """SELECT body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL
             AND conversation IN (SELECT conversation FROM entries WHERE tenant = ? AND time >= ?)"""
         return [bytes(body) for (body,) in self._rows(query, (tenant, tenant, since))]
@@ -110,7 +110,7 @@ class Reading:
         return [tenant for (tenant,) in rows]
 
     def lengths(self, tenant: str) -> dict[str, int]:
-        """Return the number of entries by conversation. Removed conversations are named by a hash."""
+        """Return the number of entries by conversation. A removed conversation appears under the hash of its name."""
         return dict(self._rows("SELECT name, length FROM conversations WHERE tenant = ?", (tenant,)))
 
     def conversations(self, tenant: str) -> list[str]:
@@ -144,7 +144,7 @@ class Reading:
         return [time for time, decision in rows if decision not in returned][:most]
 
     def uses(self, tenant: str) -> dict[tuple[str, str], tuple[float, str]]:
-        """Return the time and conversation of each active use by counted name and decision."""
+        """Return the time and conversation of each active use, by counted name and decision."""
         rows = self._rows("SELECT name, decision, time, conversation FROM uses WHERE tenant = ?", (tenant,))
         return {(name, decision): (time, conversation) for name, decision, time, conversation in rows}
 
@@ -165,7 +165,7 @@ class Reading:
         return [read_approval(row) for row in self._rows(query + " ORDER BY asked, id", tuple(values))]
 
     def waiting(self, tenant: str | None, now: float) -> tuple[int, float]:
-        """Return the number of approvals that are waiting, for one tenant or all, and the time of the oldest."""
+        """Return the number of waiting approvals and the time of the oldest, for one tenant or for all."""
         query = "SELECT COUNT(*), MIN(asked) FROM approvals WHERE status = 'waiting' AND expires > ?"
         values: tuple[Any, ...] = (now,)
         if tenant is not None:
@@ -183,7 +183,7 @@ class Reading:
         return self._read(where, (tenant,))
 
     def extent(self, tenant: str, recent: int) -> Extent:
-        """Return the length of a tenant's chain and the number of entries in it. Both come from one statement."""
+        """Return the length of a tenant's chain and the number of entries that are present, both from one statement."""
         query = """SELECT number,
             (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND number > heads.number - ?),
             (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND conversation IS NULL)
@@ -192,7 +192,7 @@ class Reading:
         return Extent(*rows[0]) if rows else Extent()
 
     def gap(self, tenant: str, recent: int) -> str:
-        """Say which recent entries are missing, and which were emptied without a record."""
+        """Say which recent entries are missing, and which were emptied without a removal entry."""
         with self.at_one_moment():
             found, removals, fold = self.extent(tenant, recent), self._removals(tenant), self.folded(tenant)
         start = fold.until if fold is not None else 0

@@ -1,8 +1,8 @@
 """Removes conversations from a log after a retention period or at a person's request. Each removal is signed.
 
 A removal empties all entries of a conversation but keeps their hashes, so the chain still verifies. A fold deletes the
-emptied start of a chain, up to an anchored entry. Each of them adds a signed entry to the chain. The signing key is
-stored outside the database.
+emptied start of a chain, up to an anchored entry. Both add a signed entry to the chain. The signing key is stored
+outside the database.
 """
 
 import hmac
@@ -66,9 +66,9 @@ class Folded(Struct, frozen=True, omit_defaults=True):
     again.
     """
     removed: str = ""
-    """A hash of the marks of conversations whose removals were deleted."""
+    """A hash of the marks of all conversations whose removal entries were deleted."""
     stops: int = 0
-    """The number of deleted entries about stops. They are still counted."""
+    """The number of deleted entries about stops. It is still part of the total."""
 
 
 class Removal(Struct, frozen=True, omit_defaults=True):
@@ -99,7 +99,7 @@ _decode = msgspec.json.Decoder(Removal).decode
 
 def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, before: float | None) -> int:
     """Empty all entries of a conversation, or of all conversations that ended before a given time. Return the number of
-    entries.
+    emptied entries.
     """
     numbers: list[int] = []
     names = _names(cursor, tenant, conversation, before)
@@ -121,8 +121,8 @@ def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, be
 
 
 def _entries(cursor: Cursor, tenant: str, conversation: str) -> list[Entry]:
-    """Return a conversation's entries. Raise UsageError if any was altered or moved. The removal's signature would hide
-    this.
+    """Return a conversation's entries. Raise UsageError if any entry was altered or moved, because the removal's
+    signature would hide the change.
     """
     cursor.execute(f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND conversation = ?", (tenant, conversation))
     entries = [entry_of(row) for row in cursor.fetchall()]
@@ -148,9 +148,7 @@ def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float 
 
 
 def _still_counted(cursor: Cursor, tenant: str) -> set[str]:
-    """Return the conversations with calls that still count towards a limit. If they were removed, more calls would be
-    allowed.
-    """
+    """Return the conversations with calls that still count towards a limit. Removing them would allow more calls."""
     cursor.execute(
         f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND kind = 'use' AND body IS NOT NULL"
         " AND conversation IN (SELECT conversation FROM uses WHERE tenant = ?)",
@@ -167,9 +165,10 @@ def _still_counted(cursor: Cursor, tenant: str) -> set[str]:
 
 
 def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
-    """Empty the entries about stops if all are older than a given time and no stop is active. Return their numbers.
+    """Empty the entries about stops if all of them are older than a given time and no stop is active. Return their
+    numbers.
 
-    They remain counted, because decisions use the count to notice changes.
+    Decisions use the number of these entries to notice changes, so it does not change.
     """
     entries, now = _entries(cursor, tenant, STOPS), clock.time()
     if any(entry.time >= before for entry in entries) or any(each.stands(now) for each in read_stops(entries)):
@@ -214,7 +213,7 @@ def hash_marks(marks: Iterable[str]) -> str:
 
 
 def _end(cursor: Cursor, tenant: str, before: float) -> int:
-    """Return the last entry before a given time up to which all entries are emptied or are removals."""
+    """Return the last entry before a given time for which all entries so far are emptied or are removals."""
     cursor.execute(
         "SELECT MIN(number) FROM entries WHERE tenant = ? AND body IS NOT NULL AND kind <> 'removal'", (tenant,)
     )
@@ -266,8 +265,8 @@ def signature_fault(entry: Entry, removal: Removal, before: bytes, key: bytes | 
 
 
 def emptied(entry: Entry, removal: Removal, *, after: int = 0) -> Iterable[int]:
-    """Return the entries that a removal lists as emptied, if their numbers are above a given one. They all precede the
-    removal.
+    """Return the entries that a removal lists as emptied and whose numbers are above a given one. All of them precede
+    the removal.
     """
     for first, last in removal.entries:
         yield from range(max(first, after + 1), min(last, entry.number - 1) + 1)

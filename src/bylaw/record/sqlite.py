@@ -25,15 +25,15 @@ WIPE = 200
 CACHE = 32_000
 """A connection's cache size, in kilobytes."""
 ROWS = 64
-"""The maximum number of rows per statement. Other threads may run between statements, so a batch should have few of
-them.
+"""The maximum number of rows per statement. Other threads may run between statements, so a batch should need few
+statements.
 """
 STATEMENTS = 4 * ROWS
 """The number of cached prepared statements, one for each number of rows."""
 CHECKPOINT = 1_000
 """The number of rows written between checkpoints."""
 LARGE = 8_000
-"""At this many pages in the write-ahead log, writers pause briefly so that it can restart."""
+"""At this many pages, writers pause briefly so that the write-ahead log can restart."""
 TOO_LARGE = 40_000
 """At this many pages in the write-ahead log, SQLite makes a checkpoint during a commit."""
 _making = threading.Lock()
@@ -125,7 +125,9 @@ class SqliteConnection(Connection):
         self._connection.rollback()
 
     def wipe(self) -> None:
-        """Truncate the write-ahead log, because it still contains removed data. The file itself no longer does."""
+        """Truncate the write-ahead log, because it still contains removed data. The file itself no longer contains this
+        data.
+        """
         # A writer is waiting, so the wait for a reader must be short.
         self._connection.execute(f"PRAGMA busy_timeout = {WIPE}")
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -139,14 +141,14 @@ class SqliteConnection(Connection):
 
 _HEAD_AND_LENGTHS = """SELECT NULL, number, link FROM heads WHERE tenant = ?1 UNION ALL
     SELECT name, length, NULL FROM conversations WHERE tenant = ?1 AND name"""
-"""Use one statement, because a statement costs more than its rows."""
+"""Use a single statement, because a statement costs more than the rows it returns."""
 
 
 def _make(path: Path) -> None:
     """Create the file if it is missing. Only its owner can read it.
 
-    An existing file is never opened. Closing it would release all of this process's locks on the file, even those of
-    other connections. Another process could then delete the write-ahead log while it is in use.
+    An existing file is never opened, because closing it would release all of this process's locks on the file, even
+    those of other connections. Another process could then delete the write-ahead log while it is in use.
     """
     with _making, suppress(FileExistsError):
         try:

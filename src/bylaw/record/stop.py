@@ -1,7 +1,7 @@
 """Stops: a reviewer blocks the writes of an agent, tool, policy or tenant until a set time or until the stop is lifted.
 
 Stops are entries in the tenant's chain, in their own conversation. Every transaction reads the length of this
-conversation. If it has changed since a decision, the decision is repeated.
+conversation. If the length has changed since a decision was made, the decision is repeated.
 """
 
 import uuid
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from bylaw.record.entry import Draft, Entry, is_altered
 
 STOPS = "bylaw/stops"
-"""The conversation for these entries."""
+"""The conversation that contains the entries about stops."""
 Target = Literal["agent", "tool", "policy", "all"]
 LONGEST = 366 * 24 * 3600.0
 """The maximum duration of a stop, in seconds. Permanent rules belong in the pack."""
@@ -63,14 +63,14 @@ class Stopped(Struct, frozen=True, omit_defaults=True):
     stop: Stop
     lift: Lift | None = None
     warning: str = ""
-    """A warning for a new stop: it matches no earlier call."""
+    """A warning for a new stop: no earlier call matches the stop."""
 
     def stands(self, now: float) -> bool:
         return self.lift is None and self.stop.stands(now)
 
 
 class Stops(Struct, frozen=True):
-    """A tenant's stops up to a certain entry, without lifted ones."""
+    """A tenant's active stops, as of a certain entry. Lifted stops are left out."""
 
     revision: int = 0
     """The number of entries about stops."""

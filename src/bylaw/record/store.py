@@ -36,7 +36,7 @@ class Store(Reading):
 
     def remove(self, tenant: str, *, key: bytes, conversation: str | None = None, before: float | None = None) -> int:
         """Empty the entries of a conversation, or of all conversations that ended before a given time. Return the
-        number of entries.
+        number of emptied entries.
 
         The chain still verifies. An entry signed with `key` lists the emptied entries.
         """
@@ -80,7 +80,7 @@ _NOTHING = (0, ROOT)
 
 
 class _Batch:
-    """Turns drafts into entries. Each head and length is read and written only once."""
+    """Turns drafts into entries. Each chain's head and each conversation's length are read once and written once."""
 
     def __init__(self, cursor: Cursor, known: Known, size: int) -> None:
         """`known` is the state of the drafts' tenants, conversations and keys in the log. `size` is the number of

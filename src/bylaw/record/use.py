@@ -25,14 +25,14 @@ class Use(Struct, frozen=True, omit_defaults=True):
     """The agent or customer whose uses are counted. Empty for the whole tenant."""
     status: Literal["taken", "returned"] = "taken"
     most: int = 0
-    """Add the use only if there are fewer than this many. With 0, always add it, because a reviewer approved the call
-    or the limit is not enforced.
+    """Add the use only if fewer than this many are counted. With 0, the use is always added, because a reviewer
+    approved the call or the limit is not enforced.
     """
     within: float = 0.0
 
     @property
     def name(self) -> str:
-        """The name for counting the use. It is hashed, because the person may be private."""
+        """The name under which the use is counted. It is hashed, because the person may be private."""
         return counted_under(self.limit, self.whose)
 
     @property
@@ -42,18 +42,18 @@ class Use(Struct, frozen=True, omit_defaults=True):
 
 
 PERHAPS = " (perhaps)"
-"""A suffix for the shared count of names that a tool may not distinguish."""
+"""A suffix for counting together the names that a tool may not distinguish."""
 _encode = msgspec.json.Encoder().encode
 read_use: Any = msgspec.json.Decoder(Use).decode
 
 
 def counted_under(limit: str, whose: str) -> str:
-    """Return the name for counting one person's uses of a limit."""
+    """Return the name under which a person's uses of a limit are counted."""
     return fingerprint([limit, whose])
 
 
 def possible_names(limit: str, whose: str) -> tuple[str, str]:
-    """Return the names for counting `whose` and similar names."""
+    """Return the names under which the uses of `whose` and of similar names are counted."""
     return counted_under(limit, whose), counted_under(limit + PERHAPS, whose)
 
 

@@ -151,7 +151,7 @@ def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[st
 
 
 def _misstated(store: Reading, tenant: str, told: Mapping[str, Approval]) -> list[str]:
-    """Return the rows in the table of approvals that contradict the entries, and missing rows."""
+    """Return the rows in the table of approvals that contradict the entries, and the missing rows."""
     try:
         rows = {row.id: row for row in store.approvals(tenant)}
     except msgspec.MsgspecError as error:
@@ -171,7 +171,7 @@ def _faults(entry: Entry, before: bytes) -> list[str]:
 
 
 def unsupported(store: Reading, tenant: str, approvals: Iterable[Approval]) -> dict[str, str]:
-    """Return by id the approvals that contradict their conversations' entries, with an explanation."""
+    """Return the approvals that contradict their conversations' entries, by id, each with an explanation."""
     found: dict[str, str] = {}
     for approval in approvals:
         told = told_by(store.conversation(tenant, approval.conversation)).get(approval.id)
@@ -232,7 +232,7 @@ _decode = msgspec.json.Decoder(Anchor).decode
 
 
 def beside(where: str) -> Path:
-    """Return the anchor file of a log. It is next to a log file or, for a database server, in the current folder."""
+    """Return the anchor file of a log: a file next to the log or, for a database server, in the current folder."""
     if "://" in where:
         return Path(f"{Path(urlsplit(where).path).name or 'decisions'}.anchors")
     return Path(f"{Path(where).expanduser()}.anchors")
@@ -256,7 +256,9 @@ def read_anchors(path: Path) -> list[Anchor]:
 
 
 def write_anchors(store: Store, path: Path, known: dict[str, int]) -> list[Anchor]:
-    """Write anchors for longer chains. `known` contains each chain's last anchored entry and is updated."""
+    """Write an anchor for each chain with new entries. `known` contains each chain's last anchored entry and is
+    updated.
+    """
     now = time.time()
     made = [
         Anchor(now, tenant, number, link.hex())
@@ -287,7 +289,7 @@ def _is_cut(path: Path) -> bool:
 
 
 class Anchoring:
-    """Writes anchors at intervals in a separate thread, and once more at its end."""
+    """Writes anchors at intervals in a separate thread, and once more when the thread ends."""
 
     def __init__(
         self,
@@ -298,7 +300,7 @@ class Anchoring:
         often: float = OFTEN,
         failing: Callable[[bool], None] = lambda is_failing: None,
     ) -> None:
-        """After each attempt, `failing` is called with True if it failed and False if it succeeded."""
+        """After each attempt, `failing` is called: with True if the attempt failed, and with False if it succeeded."""
         self._where, self._path, self._tell, self._often, self._failing = where, path, tell, often, failing
         self._known: dict[str, int] = {}
         self._ended = threading.Event()

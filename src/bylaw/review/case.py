@@ -31,7 +31,9 @@ from bylaw.trace.event import Call, Event, Message, Result
 
 
 class Subjects:
-    """The entities without a key in a case, and the call's arguments with keys filled in."""
+    """The entities that a case declares without a key, and the call's arguments with keys for these entities
+    filled in.
+    """
 
     def __init__(
         self,
@@ -99,7 +101,7 @@ class CaseResult(Struct, frozen=True):
     passed: bool
     wanted: str = ""
     is_undecided: bool = False
-    """For a rule that should be kept: it is not broken, but code cannot confirm that it is kept."""
+    """Whether a rule that should be kept is not broken, although code cannot confirm that it is kept."""
 
 
 def run_cases(
@@ -349,7 +351,7 @@ class _Told:
         return ()
 
     def objections(self) -> Sequence[str]:
-        """A case has no request, so its call cannot exceed one."""
+        """A case has no request from the user, so its call cannot exceed one."""
         return ()
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
@@ -416,7 +418,7 @@ def _listed(value: Any) -> str:
 
 
 def untested(outcomes: Sequence[CaseResult], pack: Pack) -> list[str]:
-    """Return guards without a case that permits, or without a case that denies."""
+    """Return guards for which the cases that permit or the cases that deny are missing."""
     wanted: dict[str, set[str]] = {}
     for outcome in outcomes:
         kind = "deny" if "deny" in outcome.want or "violation" in outcome.want else "permit"

@@ -78,8 +78,8 @@ def noted_of(root: Path) -> dict[str, Noted]:
 
 
 def most_pressing_first(pack: Pack, names: Iterable[str], noted: Mapping[str, Noted]) -> list[str]:
-    """Return policies in review order. Those that flag most of the logged calls are first. Next are those that have
-    questions or high severity, or that flag a logged call.
+    """Return policies in review order. Policies that flag most of the logged calls come first. Next come those with
+    questions, with high severity, or with a flagged call in the logs.
     """
 
     def urgency(name: str) -> tuple[bool, int]:
@@ -96,7 +96,7 @@ def why_unenforced(root: Path, name: str) -> str:
 
 
 def left_out_of(root: Path) -> dict[str, str]:
-    """Return the sentences without a policy, each with the compiler's reason. Their texts are the keys."""
+    """Return the sentences without a policy, keyed by text, each with the compiler's reason."""
     return {str(each.sentence): str(each.said) for each in _read(root).sentences_without_policy or ()}
 
 
@@ -115,7 +115,7 @@ WEIGHTS = "weights.yaml"
 
 
 def loaded(folder: PackFolder) -> Pack:
-    """Return the pack, even if it has unenforced policies that were not accepted."""
+    """Return the pack, even if policies that are not enforced have not been accepted."""
     try:
         return build_pack(folder)
     except PackError as error:
@@ -188,7 +188,7 @@ class Covered(Struct, frozen=True):
     sentence: Sentence
     policies: tuple[Policy, ...]
     checked: tuple[str, ...]
-    """The citing policies that a guard or rule enforces."""
+    """The citing policies that have an enforced guard or rule."""
     document: str = ""
 
     @property
@@ -239,7 +239,7 @@ class CheckReport(Struct, frozen=True):
     faults: tuple[BylawError, ...]
     """Cases that cannot be run as written."""
     untested: tuple[str, ...]
-    """Guards without a case that permits, or without a case that denies."""
+    """Guards for which the cases that permit or the cases that deny are missing."""
     branches: int
     untaken: tuple[Untaken, ...]
     rules: int
@@ -248,7 +248,7 @@ class CheckReport(Struct, frozen=True):
     sentences: tuple[Covered, ...]
     """Every sentence of the document. Empty if there is no document."""
     unenforced: tuple[tuple[str, str, str], ...]
-    """Policies without a check: the id, the reason, and the person who accepted this."""
+    """Policies without a check: the id, the reason, and the person who accepted the reason."""
     stale: tuple[str, ...]
     """Policies with a cited sentence that is missing from the document."""
     unaccepted: tuple[tuple[str, Standing], ...] = ()
@@ -257,15 +257,15 @@ class CheckReport(Struct, frozen=True):
     lost: tuple[BylawError, ...] = ()
     """Quotes that are not in the document, each with its line."""
     unsaid: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes without declared changes, and other entities that they are assumed to change."""
+    """Writes without declared changes, each with the other entities that it is assumed to change."""
     unread: tuple[str, ...] = ()
     """Consent predicates that no answer in words can satisfy: no tool has `put_as`, and no model may decide."""
     unmatched: tuple[tuple[str, str, str], ...] = ()
     """`put_as` sentences that can never match, with the tool and the reason."""
     shown: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes with cards and sentences that show additional facts, each with these sentences and facts."""
+    """Writes whose cards and consent sentences show additional facts, each with those sentences and facts."""
     disarmed: tuple[tuple[str, float], ...] = ()
-    """Rules with a weight that is too low to deny a call alone, and their weights."""
+    """Rules whose weight is too low to deny a call alone, each with its weight."""
     preparing: tuple[str, ...] = ()
     """Writes that a model may allow without a request by the user (`prepares`)."""
 

@@ -28,7 +28,7 @@ class Guess(Struct, frozen=True):
     tool: str
     effect: Effect
     sure: float
-    """A number from 0 to 1. Only an effect set by a reviewer has 1."""
+    """A number from 0 to 1. It is 1 only if a reviewer set the effect."""
     why: tuple[str, ...]
     calls: int = 0
     refused: int = 0
@@ -43,15 +43,15 @@ class Behaviour:
         self.trajectories = 0
         self.refused = 0
         self.unflagged: Counter[str] = Counter()
-        """Declarations for results that look like unflagged errors."""
+        """Declarations for results that look like errors but were not flagged."""
         self.same = 0
         """How many repeated calls had the same result as before."""
         self.changed = 0
-        """How often another tool's result changed after a call of this tool with the same value."""
+        """How often another tool's result changed after a call of this tool. The two calls must share a value."""
         self.unchanged = 0
         self.empty = 0
         self.definitions: set[tuple[EffectHint, ...]] = set()
-        """Evidence from recorded definitions. Most tools have only one."""
+        """Evidence from recorded definitions. Most tools have only one definition."""
 
 
 def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Guess:
@@ -138,8 +138,8 @@ def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[EffectHint]:
 
 
 def may_write(tool: str, known: Mapping[str, Effect], definitions: Mapping[str, tuple[EffectHint, ...]]) -> bool:
-    """Whether a call may be a write. Only its own conversation is considered, so the order of conversations does not
-    matter.
+    """Whether a call may be a write. Only the call's own conversation is considered, so the order of conversations does
+    not matter.
     """
     if tool in known:
         return known[tool] == "write"
@@ -163,7 +163,7 @@ def read_effects(path: Path) -> dict[str, Effect]:
 
 
 def effects_file(guesses: Iterable[Guess]) -> str:
-    """Return the text of an effects file, with each guess, its confidence and its reasons."""
+    """Return the text of an effects file: each guess with its confidence and reasons."""
     lines = ["# Inferred by `bylaw scan`. Correct this file and pass it back with --effects.", "effects:"]
     for guess in guesses:
         name = yaml.safe_dump(guess.tool, width=10_000, default_style='"' if _needs_quotes(guess.tool) else None)

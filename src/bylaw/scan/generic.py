@@ -1,7 +1,7 @@
 """Finds tools with an argument that says what the call does (SQL, shell commands, page elements), and drafts actions
 for them.
 
-Only the values show the kind of an argument, never its name.
+The kind of an argument is determined by its values, never by its name.
 """
 
 import itertools
@@ -27,7 +27,7 @@ from bylaw.trace import Call, Result
 Kind = Literal["sql", "shell", "page"]
 
 TRIES = 30
-"""If this many values of an argument cannot be parsed, no more are tried."""
+"""After this many values without a suitable reader, an argument's values are no longer parsed."""
 MOST_CHARACTERS = 10_000
 LISTED = 8
 """How many elements of a role get their own actions, and how many parts a summary shows."""
@@ -41,7 +41,7 @@ class Part(Struct, frozen=True, order=True):
     writes: bool = True
     name: str = ""
     page: str = ""
-    """The path of the page's address, with `*` for parts with digits."""
+    """The path of the page's address. `*` replaces each part that contains digits."""
 
 
 class Generic(Struct, frozen=True):
@@ -64,8 +64,8 @@ class _Argument:
         self.calls = 0
         self._read: Counter[Kind] = Counter()
         self._sure: Counter[Kind] = Counter()
-        """Values with a part that certainly only reads, or that writes to known tables. Prose hardly ever
-        contains one.
+        """Values that certainly contain code: they read, or they write to known tables. Prose is hardly ever one of
+        them.
         """
         self._tables: set[str] = set()
         self._parts: dict[Kind, Counter[Part]] = {"page": Counter(), "sql": Counter(), "shell": Counter()}
@@ -153,7 +153,7 @@ def _texts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def draft_actions(found: Sequence[Generic]) -> str:
-    """Draft `actions:` for tools.yaml with guesses from the logs. A person must complete them."""
+    """Draft `actions:` for tools.yaml with guesses from the logs. A person must complete the draft."""
     if not found:
         return ""
     lines = [
@@ -177,7 +177,7 @@ def draft_actions(found: Sequence[Generic]) -> str:
 
 
 def summary(found: Generic) -> str:
-    """Describe what a tool's calls do on one line."""
+    """Describe on one line what a tool's calls do."""
     told = f"{found.calls:,} calls with {_HELD[found.kind]} in `{found.argument}`"
     if found.kind == "page":
         listed = [f'{part.what} "{part.name}" on {part.page} {count:,}' for part, count in found.parts]

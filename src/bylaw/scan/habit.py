@@ -40,7 +40,7 @@ class Firsts(Generic[T]):
 
 Bond = Literal["keyed", "shows", "mentions"]
 ValueCover = frozenset[tuple[str, Bond]]
-"""The tools whose calls share a value, each with its strongest link."""
+"""Tools whose calls are linked to a value, each with its strongest link."""
 
 _OCCURRENCES = 20
 _IS_KEY = re.compile(r"[\"'\\]{0,3}\s{0,2}:(?!//)")
@@ -50,7 +50,7 @@ _RANK: dict[Bond, int] = {"mentions": 0, "shows": 1, "keyed": 2}
 
 
 class Preparedness(Struct, frozen=True):
-    """How a write was prepared. Writes with the same preparation are equal."""
+    """How a write was prepared. Writes that were prepared in the same way are equal."""
 
     covers: frozenset[tuple[str, ValueCover]]
     """The links of each argument's values by path."""
@@ -154,13 +154,13 @@ _USUAL = 0.5
 _BELONGS = 0.9
 """A look-up of records that only refer to the id is usual if the lower bound of its share is at least this."""
 _ADDS = 0.1
-"""An alternative is added only if it covers at least this share more."""
+"""An alternative is added only if it increases the share of covered writes by at least this much."""
 _OFTEN_ENOUGH = 0.1
 _LIFT = 2.0
 _FEWEST_APART = 5
-"""The minimum number of look-ups needed to tell writes apart."""
+"""The minimum number of look-ups for distinguishing a write."""
 FEWEST = 3
-"""The minimum number of writes for a usual look-up."""
+"""The minimum number of writes for calling a look-up usual."""
 
 
 class CallPlace(Struct, frozen=True):
@@ -170,7 +170,7 @@ class CallPlace(Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """A sort key for natural order: `chat-9` before `chat-10`."""
+        """A sort key for natural order, so that `chat-9` comes before `chat-10`."""
         parts = _NUMBER.split(self.trajectory)
         return [
             (text, int(number or -1)) for text, number in zip(parts[::2], [*parts[1::2], ""], strict=True)
@@ -194,9 +194,9 @@ class Habit(Struct, frozen=True):
     effects.
     """
     lacking: tuple[CallPlace, ...] = ()
-    """The first calls without the look-up. There are `cases - hits` such calls."""
+    """The first calls without the look-up. There are `cases - hits` of them in total."""
     shown: int = 0
-    """How many calls without the look-up had seen a record with the value in another look-up's result."""
+    """How many calls without the look-up came after another look-up that showed a record with the value."""
     shown_by: tuple[str, ...] = ()
 
 
@@ -215,7 +215,7 @@ class Preparation:
         self._examples.setdefault(pattern, Firsts(self._most)).add(place.order, place)
 
     def examples(self, *groups: Iterable[Preparedness]) -> tuple[CallPlace, ...]:
-        """Return the first calls with one of these preparations, one group after another."""
+        """Return the first calls with one of these preparations. Each preparation's calls are listed together."""
         found: list[CallPlace] = []
         for patterns in groups:
             places = [place for pattern in patterns for place in self._examples[pattern].items()]
@@ -249,7 +249,7 @@ def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str,
 
 
 def _covers(pattern: Preparedness, path: str, tools: Iterable[str], bonds: tuple[Bond, ...]) -> bool | None:
-    """Whether `tools` covered every value at `path`. None if the call does not have the argument."""
+    """Whether `tools` covered every value at `path`. None if the call lacks the argument."""
     wanted = {(tool, bond) for tool in tools for bond in bonds}
     values = [cover for at, cover in pattern.covers if at == path]
     return all(cover & wanted for cover in values) if values else None
@@ -285,9 +285,9 @@ def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]
 
 
 def _further(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
-    """Return other usual look-ups of the same id, such as an account's limits.
+    """Return other usual look-ups of the same id, such as a look-up of an account's limits.
 
-    Also return look-ups of records that only refer to the id, if nearly every call has them.
+    If nearly every call comes after them, also return look-ups of records that only refer to the id.
     """
     by_id = [_habit(own, path, (name,), ("keyed",), "keyed") for name in sorted(reads)]
     by_record = [_habit(own, path, (name,), ("shows",), "belongs") for name in sorted(reads)]
@@ -303,8 +303,8 @@ def _habit(
     reason: HabitReason,
     others: Collection[str] = (),
 ) -> Habit:
-    """Return the habit of calling `tools` for one argument. `others` are look-ups that may have named the
-    same entity.
+    """Return the habit of calling `tools` for one argument. `others` are other look-ups that may have named
+    the entity.
     """
     hits, cases = _count(own, path, tools, bonds)
     low, high = wilson(hits, cases)
@@ -313,7 +313,7 @@ def _habit(
     by = {
         name for each in shown for at, cover in each.covers if at == path for name, bond in cover if bond != "mentions"
     }
-    # Put calls first if no result had shown the value.
+    # First list the calls with a value that no result had shown.
     places = own.examples(set(lacking) - shown, shown)
     number = sum(own.patterns[pattern] for pattern in shown)
     named = tuple(sorted(by & set(others)))
@@ -334,7 +334,7 @@ def _merge(found: list[Habit]) -> list[Habit]:
 def _distinctive(tool: str, prepared: Mapping[str, Preparation], reads: set[str]) -> list[Habit]:
     """Return look-ups that are needed only in some cases.
 
-    They are rare before this write, but rarer before other writes.
+    Such look-ups are rare before this write, but even rarer before other writes.
     """
     touching = {key: _touching(own) for key, own in prepared.items()}
     found: list[Habit] = []
@@ -386,7 +386,9 @@ class Argument(Struct, frozen=True):
     text: int
     nowhere: int
     vocabulary: bool
-    """Whether the argument has only a few different values, such as classes. Their origin does not matter."""
+    """Whether the argument has only a few different values, such as cabin classes. The origin of such values does not
+    matter.
+    """
     sure: float
     """The certainty that a value without an origin is unusual: the lower bound of the share of values with an
     origin.
@@ -394,9 +396,9 @@ class Argument(Struct, frozen=True):
     ids: bool = False
     """Whether the values are identifiers, such as codes, addresses or links."""
     strange: tuple[Strange, ...] = ()
-    """The first values without an origin, if this is unusual for the argument."""
+    """The first values without an origin, if such values are unusual for the argument."""
     left_out: tuple[Strange, ...] = ()
-    """The first values without an origin, if this is not unusual for the argument."""
+    """The first values without an origin, if such values are not unusual for the argument."""
     from_text: tuple[Strange, ...] = ()
     """The first values that appear only in a result's free text."""
 
@@ -404,7 +406,7 @@ class Argument(Struct, frozen=True):
     def usual(self) -> bool:
         """Whether a value without an origin is unusual, because nearly all values have one."""
         known = self.cases - self.nowhere
-        # Ids are rarely invented, so use the upper bound. A few values then suffice.
+        # Ids are rarely invented. For ids, use the upper bound, so that a few values suffice.
         share = wilson(known, self.cases)[1] if self.ids else known / max(1, self.cases)
         return not self.vocabulary and self.sure > 0 and share >= _USUAL_SHARE
 

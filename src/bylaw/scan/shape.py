@@ -16,7 +16,7 @@ _SAMPLES = 300
 """The maximum number of results to examine per tool. The shapes of results repeat."""
 _WORDS = 8
 _SEEN = 300
-"""The maximum number of different values to keep for a field or argument. Fields are compared by these values."""
+"""The maximum number of different values to keep for a field or argument. They are used to compare fields."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
 _MONEY = re.compile(r"-?\d+\.\d\d")
@@ -58,7 +58,7 @@ class SeenValues:
 
     @property
     def type(self) -> FieldType:
-        """The type that fits all values. It is `string` if there is no such type or there are no values."""
+        """The type that fits all values. It is `string` if no type fits or if there are no values."""
         seen = {kind for kind in self.types if kind != "null"}
         if seen == {"integer", "number"}:
             return "number"
@@ -86,7 +86,7 @@ class RecordShape:
     def __init__(self) -> None:
         self.count = 0
         self.asked: Counter[str] = Counter()
-        """Arguments with the record's key as their value."""
+        """Arguments whose value is the key of the record."""
         self.fields: dict[str, SeenValues] = {}
         self.repeated: set[str] = set()
         """Fields with repeated values in one result. They cannot be keys."""
@@ -110,7 +110,7 @@ class Shape:
         self.arguments: dict[str, SeenValues] = {}
         self.definition: dict[str, Any] = {}
         self.places: dict[str, RecordShape] = {}
-        """The records in the results by `each` path. The path of the whole result is empty."""
+        """The records in the results, by the path in `each`. The path of the whole result is empty."""
         self.shown: dict[tuple[str, str], RecordShape] = {}
         """The database rows in the results, by path and entity."""
         self.promised: dict[str, SeenValues] = {}
@@ -243,7 +243,7 @@ def _wrapped(mapping: dict[str, Any]) -> tuple[str, list[dict[str, Any]]] | None
     if len(rest) != 1 or not isinstance(mapping[rest[0]], dict):
         return None
     name, inner = rest[0], cast("dict[str, Any]", mapping[rest[0]])
-    # If every part is an object, the value is a table with names as keys.
+    # If every part is an object, the value is a table whose keys are names.
     if not name.isidentifier() or not name.isascii() or all(isinstance(part, dict) for part in inner.values()):
         return None
     return f"$.{name}", [inner]
@@ -299,7 +299,7 @@ _SHORT = 100
 
 
 def bare(name: str) -> tuple[str, ...]:
-    """Return the words of a name except those that mean id. For example, `reservationId` and `reservation`
+    """Return the words of a name, without a final word that means id. For example, `reservationId` and `reservation`
     are equal.
     """
     words = words_of(name)
@@ -309,7 +309,7 @@ def bare(name: str) -> tuple[str, ...]:
 
 
 def spelled_like(part: str, names: Collection[str], *, thing: str = "") -> str:
-    """Return the name in `names` for a part of a key. Case, separators and the word `id` are ignored."""
+    """Return the one of `names` that refers to a part of a key. Case, separators and the word `id` are ignored."""
     if part in names:
         return part
     words = words_of(part)

@@ -46,7 +46,7 @@ class Example(Struct, frozen=True):
 
 
 def choose_example(scan: Scan, found: Mapping[str, LoggedThing], shapes: Mapping[str, Shape]) -> Example | None:
-    """Choose the write that most often follows a look-up of a record in its arguments."""
+    """Choose the write that most often comes after a look-up of a record named in its arguments."""
     best: tuple[float, Example] | None = None
     habits = {write.tool: write.habits for write in scan.writes}
     called = sorted((guess for guess in scan.tools if guess.effect == "write"), key=lambda each: not each.calls)
@@ -108,7 +108,7 @@ def _asked(example: Example) -> str:
 
 
 def _some_field(example: Example) -> str:
-    """Return a field for an example. A key with different spellings in different tools is not suitable."""
+    """Return a field for an example. A key that tools spell differently is not suitable."""
     thing = example.thing
     ids = {spelled_like(part, thing.fields, thing=thing.name) for part in thing.key}
     field = next((name for name in thing.fields if name not in thing.key and name not in ids), "exists")
@@ -353,7 +353,7 @@ def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str 
 
 
 def _named_otherwise(thing: LoggedThing, arguments: Mapping[str, SeenValues]) -> str | dict[str, str]:
-    """Return the arguments with another name for a key, such as `loan_id` for loans with an `id`."""
+    """Return the arguments that have another name for a key, such as `loan_id` for loans with an `id`."""
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     chosen, _ = arguments_for(thing.key, thing.name, arguments, known)
     paths = {part: f"$args.{name}" for part, name in zip(thing.key, chosen, strict=False) if is_name(name)}
@@ -401,7 +401,7 @@ def _entities(found: Iterable[LoggedThing]) -> str:
 
 
 def _observations(found: Sequence[LoggedThing]) -> list[str]:
-    """Return the observations of each tool. A look-up of only its own entity needs none."""
+    """Return the observations of each tool. A look-up that shows only its own entity needs none."""
     by_tool: dict[str, list[str]] = {}
     plain = {(thing.read, shown) for thing in found for shown in _shown_by_itself(thing)}
     for thing in found:

@@ -26,7 +26,7 @@ class Write(Struct, frozen=True):
 
     tool: str
     cases: int
-    """The number of calls, without refused ones."""
+    """The number of calls that were not refused."""
     habits: tuple[Habit, ...]
     arguments: tuple[Argument, ...]
 
@@ -166,8 +166,8 @@ class Survey:
         return [step for step in may if answered.get(step, True)]
 
     def _compare(self, call: Call, before: str, after: str, between: Sequence[object]) -> None:
-        """Add evidence from a repeated look-up, about the look-up itself and about calls in between with the same
-        value.
+        """Add the evidence from a repeated look-up. It concerns the look-up, and calls between the repetitions that
+        share a value with it.
         """
         if not between:
             self._behaviour[call.tool].same += before == after
@@ -205,7 +205,7 @@ class Survey:
     def _lookups(
         self, events: Sequence[object], start: int, agent: str, provenance: Provenance, known: dict[int, EarlierCall]
     ) -> list[EarlierCall]:
-        """Return the look-ups with results from before the agent's turn."""
+        """Return the look-ups whose results arrived before the agent's turn."""
         found: list[EarlierCall] = []
         for step in range(start):
             event = events[step]

@@ -18,7 +18,7 @@ from bylaw.scan.shape import TAILS, RecordShape, RowKind, SeenValues, Shape, bar
 _DEPTH = 3
 _ROWS = 2_000
 _FITS = 0.5
-"""The minimum share of a record's fields that its table must have."""
+"""A table matches a record only if it has at least this share of the record's fields."""
 
 
 class Table(Struct, frozen=True):
@@ -145,17 +145,18 @@ def entity_name(table: str) -> str:
 
 
 _SHARED = 0.5
-"""An argument fits a key if at least this share of its values are known keys."""
+"""An argument fits a key if at least this share of its values are known values of the key."""
 _FEWEST = 2
 _SHORT = 300
 _ASKED = 0.8
-"""The minimum share of a look-up's records with the same key as the argument."""
+"""An argument names the key if it is equal to the key in at least this share of a look-up's records."""
 
 
 def arguments_for(
     key: Sequence[str], thing: str, arguments: Mapping[str, SeenValues], known: Mapping[str, Collection[str]]
 ) -> tuple[tuple[str, ...], int]:
-    """Return the arguments for each part of a key, and how much their names differ from the part's name (0 if equal).
+    """Return the arguments for each part of a key, and the difference between their names and the part's name (0 if
+    equal).
 
     If no name fits, an argument fits if most of its values are `known` values of the part. If a part has no argument,
     return none.
@@ -211,7 +212,7 @@ class LoggedThing(Struct):
     read: str = ""
     sights: list[ToolSight] = field(default_factory=list[ToolSight])
     asked_with: dict[str, str] = field(default_factory=dict[str, str])
-    """The look-up's arguments with another name for a part of the key, each with this part."""
+    """The look-up's arguments that have another name for a part of the key, each with this part."""
     finds: str = ""
     """Another entity's key, if the look-up returns only this key."""
     found_at: str = "$"
@@ -307,7 +308,7 @@ def _asked_with(shape: Shape, record: RecordShape, thing: LoggedThing) -> dict[s
 
 
 def _tell_apart(found: Iterable[LoggedThing]) -> None:
-    """If a look-up shows several entities, find a field for each that the others do not have."""
+    """If a look-up shows several entities, find a field for each entity that the others do not have."""
     kinds: dict[tuple[str, str], list[LoggedThing]] = {}
     for thing in found:
         for sight in thing.sights:
@@ -325,7 +326,7 @@ def _tell_apart(found: Iterable[LoggedThing]) -> None:
 
 
 def _defined(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
-    """Draft the entity of a look-up that was never called from the look-up's definition."""
+    """Draft an entity from the definition of a look-up that was never called."""
     name, key = name_of_thing(tool, ()), tuple(shape.required)
     if shape.calls or name in found or name == "LoggedThing" or not key or not all(map(is_name, key)):
         return
@@ -423,7 +424,7 @@ def _is_table(record: RecordShape) -> bool:
 
 
 def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, found: Mapping[str, LoggedThing]) -> bool:
-    """Recognise records of a known entity. The record or the arguments must have every part of its key."""
+    """Recognise records of a known entity. Every part of the key must be in the record or in the arguments."""
     fitting = [thing for thing in found.values() if _fits(tool, shape, place, record, thing)]
     if not fitting:
         return False

@@ -84,13 +84,13 @@ def _length(node: yaml.Node) -> int:
 
 
 def flow(data: Any, width: int = 10_000) -> str:
-    """Return data on one line or, if that is too long, on several."""
+    """Return data on one line. If the line is too long, use several lines."""
     text = yaml.dump(data, Dumper=_OneLine, sort_keys=False, allow_unicode=True, width=width, default_flow_style=True)
     return str(text).removesuffix("\n...\n").strip()
 
 
 def wrapped(start: str, data: Any) -> str:
-    """Return data after a name, on one line or, if that is too long, on several."""
+    """Return data after a name, on one line. If the line is too long, use several lines."""
     one = flow([data])[1:-1]
     if len(start) + len(one) <= _WIDE:
         return start + one
@@ -100,7 +100,7 @@ def wrapped(start: str, data: Any) -> str:
 
 
 def word(text: str) -> str:
-    """Return a name as YAML needs it on one line."""
+    """Return a name in the form that YAML needs on one line."""
     return text if _WORD.fullmatch(text) and text not in ("true", "false", "null") else json.dumps(text)
 
 

@@ -126,13 +126,15 @@ class Service:
         """The web pages, if any. `is_page` recognises their paths."""
         self._is_page = is_page
         self._url = url
-        """The public URL. The client's `Host` is not used, because it could direct other clients to another site."""
+        """The public URL. The client's `Host` is not used instead, because it could direct other clients to another
+        site.
+        """
         self.tracing = tracing
         self._board = board
         self._anchors = anchors or Failing()
         self._worker = worker
         self._is_to_tell = False
-        """Whether the other workers lack some of the counts."""
+        """Whether there are counts that the other workers do not have yet."""
         if board is not None and (before := board.read(worker)) is not None:
             desk.metrics.add(before)
         self._keys = keys
@@ -178,8 +180,8 @@ class Service:
     async def answered(
         self, path: str, header: str, body: bytes | None, answer: Answer, role: Role | None = None
     ) -> tuple[int, bytes]:
-        """Return the status and body of a response. The key must have the role. If the request body is None, it was too
-        large.
+        """Return the status and body of a response to a request. The key must have the right role. If the body is None,
+        it was too large.
         """
         key = key_of(header, self._keys)
         if self._keys and key is None:
@@ -312,7 +314,7 @@ class Service:
         return Response(told + await self._waiting_told(tenant), media_type=PROMETHEUS)
 
     async def _waiting_told(self, tenant: str | None) -> str:
-        """Return the gauges for waiting calls: their number, and the age of the oldest in seconds."""
+        """Return the gauges for waiting calls: the number of calls, and the age of the oldest in seconds."""
         try:
             async with asyncio.timeout(PATIENCE):
                 count, since = await asyncio.to_thread(self.desk.log.waiting, tenant, time.time())
@@ -397,7 +399,7 @@ class _Post:
     def _read(self, body: bytes) -> Any:
         given = self._decode(body)
         if twice := repeated_key(body):
-            # The tool might use either of the values.
+            # The tool might use either value.
             raise BadRequest(f"`{twice}` appears twice in one object")
         return given
 

@@ -149,7 +149,7 @@ def evaluated(answer: DecideAnswer) -> Evaluated:
 
 
 def refused(status: int, told: Failure) -> Evaluated:
-    """Return a denial for an evaluation that could not be decided, with the reason."""
+    """Return a denial, with the reason, for an evaluation that could not be decided."""
     error = {"status": status, "code": told.error.code, "message": told.error.message}
     return Evaluated(False, {"reason_user": {"en": told.error.message}, "error": error})
 

@@ -52,7 +52,7 @@ WRONG = (BylawError, msgspec.MsgspecError, UnicodeError, RecursionError)
 LONG = 300
 """Conversations with more log entries are read outside the event loop."""
 TOGETHER_ASKING = 200
-"""The number of concurrent requests per tenant, if requests may wait for a model or the host's tools."""
+"""The number of concurrent requests per tenant, if requests may wait for a model or for the host's tools."""
 PATIENCE = 2.0
 """After this many seconds without a response, the log is considered unresponsive."""
 NO_NAME = "the request names no conversation, so earlier events are unknown"
@@ -115,7 +115,7 @@ class Desk:
     async def _taken(
         self, tenant: str, request: DecideRequest | EventsRequest, calls: Sequence[TurnCall]
     ) -> tuple[LiveSession, list[Decision]]:
-        """Record a request's events and decide its calls. Another principal gets a separate conversation."""
+        """Record a request's events and decide its calls. A different principal gets a separate conversation."""
         name, context = request.conversation, request.context
         for each in (name, linked(name, context)) if name and context else (name,):
             session = self._session(tenant, each, context, request.agent)
@@ -141,7 +141,7 @@ class Desk:
         await self.log.journal.let_others_go_on()
         name, context = request.conversation or request.home, request.context
         if context and request.home == linked(name, context):
-            # The person who answers has a separate conversation. Hosts do not need its name.
+            # The person who answers has a separate conversation. Hosts do not need to know its name.
             name = request.home
         session = self._session(tenant, name, context, request.agent)
         try:
@@ -242,7 +242,7 @@ class Desk:
 
 
 def _home(conversation: str, card: Card | str | None) -> str:
-    """Return the conversation of a decision or of its card, which may come from an earlier conversation."""
+    """Return the conversation that contains a decision or its card. The card may come from an earlier conversation."""
     name = card.id if isinstance(card, Card) else card
     return name.rpartition("/")[0] if name else conversation
 

@@ -1,8 +1,8 @@
 """Limits the time, size and connections of unauthenticated clients.
 
-uvicorn's httptools protocol has no limit for the size of a request's head or the time to send it. This protocol rejects
-a head that is too large (431) or too slow (408), and a body that is too slow. It also limits the connections per client
-(429).
+uvicorn's httptools protocol limits neither the size of a request's head nor the time for sending it. This protocol
+rejects a head that is too large (431) or too slow (408), and a body that is too slow. It also limits the connections
+per client (429).
 """
 # pyright: basic, reportMissingImports=false
 
@@ -28,7 +28,7 @@ class Limits(Struct, frozen=True):
     body_seconds: float = 30.0
     """The time limit for the body in seconds."""
     connections: int = 512
-    """The number of connections per address and worker. All clients behind a proxy share its address."""
+    """The number of connections per address and worker. All clients behind a proxy have the same address."""
 
 
 Part = Literal["head", "body"]
@@ -43,7 +43,7 @@ _WORDS = {408: "Request Timeout", 429: "Too Many Requests", 431: "Request Header
 
 
 def protocol(limits: Limits) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol with these limits, as `uvicorn.Config(http=...)` expects it."""
+    """Return uvicorn's protocol with these limits, for use as `uvicorn.Config(http=...)`."""
     taken: Counter[str] = Counter()
 
     class Door(HttpToolsProtocol):

@@ -1,5 +1,5 @@
-"""Schedules tenants fairly in one event loop. Large or slow work runs in a separate thread, and small requests take
-precedence.
+"""Schedules tenants fairly in one event loop. Large or slow work runs in a separate thread and gives way to small
+requests.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ LARGE = 16 * 1024
 SLOW = 0.01
 """Work is considered slow after this many CPU seconds."""
 SPARE = 0.05
-"""The slow work that a tenant may do in the loop, in CPU seconds. Any work may be slow once, for example during a
+"""How much slow work a tenant may do in the loop, in CPU seconds. Any work may be slow once, for example during a
 garbage collection.
 """
 SHARE = 20
-"""Slow work is forgiven after this multiple of its duration. It therefore takes at most a twentieth of the
-loop's time.
+"""Slow work no longer counts after this multiple of its duration. It therefore takes at most a twentieth of the loop's
+time.
 """
 ACTIVE = 1.0
 """For this many seconds after its last request, a tenant is considered active."""
@@ -44,7 +44,7 @@ class Scheduler:
     """Decides where each tenant's work runs, and in which order."""
 
     def __init__(self, together: int = TOGETHER) -> None:
-        """Allow `together` concurrent requests per tenant, because requests may wait for a model or the
+        """Allow `together` concurrent requests per tenant, for requests that wait for a model or for the
         host's tools.
         """
         self._together = together
@@ -56,10 +56,10 @@ class Scheduler:
         """Whether the loop is doing a tenant's work."""
         self._large: Counter[str] = Counter()
         self._paid_at: dict[str, float] = {}
-        """When each tenant's slow work will be forgiven."""
+        """When each tenant's slow work will no longer count."""
         self._rests_until: dict[str, float] = {}
         self._asked: OrderedDict[str, float] = OrderedDict()
-        """The time of each tenant's last request, most recent last."""
+        """The time of each tenant's last request. The most recent is last."""
         self._answering: Counter[str] = Counter()
         self._waiting: defaultdict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
         """Requests that wait for others of the same tenant."""
@@ -67,7 +67,7 @@ class Scheduler:
         """Until when the loop is considered busy."""
 
     async def request(self, tenant: str, size: int, answer: Callable[[], Awaitable[Found]]) -> Found:
-        """Answer a request of `size` bytes in its tenant's turn."""
+        """When it is the tenant's turn, answer a request of `size` bytes."""
         self._asked[tenant] = time.monotonic()
         self._asked.move_to_end(tenant)
         if self._may_enter(tenant):
@@ -170,7 +170,7 @@ class _Piece:
         self._waited = 0.0
 
     def do(self, work: Callable[[], Found]) -> Found:
-        """Run the work. Pause at its steps if necessary."""
+        """Run the work. At each of its steps, pause if necessary."""
         started, begin, cost = time.monotonic(), time.thread_time(), current()
 
         def pause() -> None:

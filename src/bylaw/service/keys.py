@@ -15,7 +15,7 @@ from bylaw.text.visible import visible
 
 PREFIX = "bylaw_"
 NO_KEY = "-"
-"""Replaces the hash if only a proxy identifies the person."""
+"""Replaces the hash of a key if only a proxy identifies the person."""
 LOOK = 1.0
 """The number of seconds between checks of a key file."""
 
@@ -36,7 +36,7 @@ class Key(Struct, frozen=True):
 
 
 def new_key() -> str:
-    """Generate a key. It is so long that its hash needs no salt."""
+    """Generate a key. It is long enough that its hash needs no salt."""
     return PREFIX + secrets.token_urlsafe(32)
 
 
@@ -85,7 +85,7 @@ def read_keys(path: Path) -> dict[str, Key]:
 
 
 class KeyFile(Mapping[str, Key]):
-    """The current keys in a file. A key is invalid as soon as it is removed from the file."""
+    """The current keys in a file. A key becomes invalid as soon as it is removed from the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -125,8 +125,8 @@ class KeyFile(Mapping[str, Key]):
 
 
 def bearer_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """Return the `Authorization` header of the request. If there are two, return an empty string. A gateway might have
-    checked the other one.
+    """Return the request's `Authorization` header. If there are two such headers, return an empty string, because a
+    gateway might have checked the other one.
     """
     found = [value for name, value in headers if name.lower() == b"authorization"]
     return found[0].decode("latin-1") if len(found) == 1 else ""
@@ -145,8 +145,8 @@ def person_named(name: str, keys: Mapping[str, Key]) -> Key | None:
 
 
 def holder_of(header: str, keys: Mapping[str, Key], said: str) -> str:
-    """Return the name of the person who answers. It is the key's name or else the start of its hash. Without keys, it
-    is the given name.
+    """Return the name of the person who answers: the key's name or, if it has none, the start of its hash. Without
+    keys, return the given name.
     """
     key = key_of(header, keys)
     if key is None:

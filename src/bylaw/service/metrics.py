@@ -30,7 +30,7 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
 class Metrics(Struct):
-    """The counts of the service or of one worker since its start. Only one thread writes them."""
+    """The counts of the service or of one worker, since its start. Only one thread writes them."""
 
     decisions: dict[tuple[str, str, str], int] = field(default_factory=Counter[tuple[str, str, str]])
     """Decisions by tenant, answer, and whether the call is allowed."""
@@ -53,7 +53,7 @@ class Metrics(Struct):
         self.sessions += other.sessions
 
     def took(self, seconds: float) -> None:
-        """Record the duration of a decision request, including the log's time."""
+        """Record the duration of a decision request, including the time spent on the log."""
         self.buckets[bisect_left(BUCKETS, seconds)] += 1
         self.seconds += seconds
 
@@ -91,7 +91,7 @@ class Metrics(Struct):
 
 
 def waiting_text(tenant: str | None, count: int, oldest: float) -> str:
-    """Return the gauges for waiting calls: their number, and the age of the oldest in seconds."""
+    """Return the gauges for waiting calls: the number of calls, and the age of the oldest in seconds."""
     own = f'{{tenant="{_quoted(tenant)}"}}' if tenant is not None else ""
     lines = ["# TYPE bylaw_approvals_waiting gauge", f"bylaw_approvals_waiting{own} {count}"]
     lines += ["# TYPE bylaw_approvals_oldest_seconds gauge", f"bylaw_approvals_oldest_seconds{own} {oldest:.0f}", ""]
@@ -112,8 +112,8 @@ class Tracing:
 
     @contextmanager
     def request(self, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Generator[Callable[[int], None]]:
-        """Open the span of a request. If the headers name a span of the caller, it is the parent. Call the result with
-        the status.
+        """Open a span for a request. If the headers name a span of the caller, that span is the parent. Call the result
+        with the status.
         """
         carried = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
         about = {"http.request.method": "POST", "http.route": path}

@@ -80,7 +80,7 @@ class AskedCall(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """One call (`tool` and `arguments`), or one turn with several calls (`calls`), after `events`."""
+    """One call (`tool` and `arguments`) or one turn of several calls (`calls`). It comes after `events`."""
 
     conversation: str = ""
     """The name of the conversation. If it is empty, there is no history, and calls under a policy are not allowed."""
@@ -97,8 +97,8 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     agent: str = ""
     """The name of the calling agent, for stops and limits. Another agent may have started the conversation."""
     request: str = ""
-    """An idempotency key, unique in the conversation. A repeated request takes effect once and gets the same response,
-    unless the call has been forbidden since then.
+    """An idempotency key, unique within the conversation. A repeated request takes effect once and gets the same
+    response, unless the call has been forbidden in the meantime.
     """
 
     def asked(self) -> list[tuple[str, dict[str, Any] | str, str]]:
@@ -192,7 +192,7 @@ class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The reviewer's name for a service without keys. Otherwise, the key's name is used."""
 
     def check(self, pack: Pack) -> None:
-        """Raise an error unless the request adds or lifts a stop and its target is in the pack."""
+        """Raise an error unless the request adds or lifts a stop, and the stop applies to something in the pack."""
         if bool(self.lift) == (self.what is not None):
             raise BadRequest("a request about stops needs either `what`, or `lift` with a stop's id")
         if self.what is not None:
@@ -224,10 +224,10 @@ class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
     conversation: str = ""
     """The conversation of the decision. Optional for hosts that send `messages`."""
     by: str = ""
-    """How the user answered, such as the label of the pressed button."""
+    """How the user answered, such as the label of the button pressed."""
     at: float | None = None
     """The time of the user's answer, in seconds since 1970. If the user has written since the card was shown, a yes
-    requires both `at` and `after`, unless the message was a yes or a courtesy.
+    requires both `at` and `after`, unless that message was itself a yes or a courtesy.
     """
     after: int | None = None
     """The number of user and agent messages that the user had seen. Responses from `/v1/events` contain it as
@@ -288,7 +288,7 @@ class Decided(Struct, frozen=True):
     pack: str
     """The name, version and digest of the conversation's pack."""
     is_over: bool = False
-    """Whether the request is repeated and its call has already returned a result. If so, do not run the call again."""
+    """Whether this is a repeated request whose call has already returned a result. If so, do not run the call again."""
     card: Card | None = None
     """The card for the user. Either end the agent's message with its text, or display it and report the answer."""
     actions: Sequence[PerformedAction] = ()
@@ -363,8 +363,8 @@ class Approvals(Struct, frozen=True):
 
     approvals: list[Approval]
     unsupported: dict[str, str] = field(default_factory=dict[str, str])
-    """Approvals that contradict the log's entries, with an explanation. They show that someone has edited the
-    database.
+    """Approvals that contradict the log's entries, each with an explanation. A contradiction means that someone has
+    edited the database.
     """
 
 

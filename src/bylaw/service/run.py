@@ -1,8 +1,8 @@
-"""Runs the service: on any address with keys, and only on loopback without keys.
+"""Runs the service: on any address if there are keys, otherwise only on loopback.
 
-If the event loop is blocked, for example by a disk, a thread responds in its place. Otherwise, `/health` and `/metrics`
-would not respond, and clients would wait for decisions. A full garbage collection takes too long for a waiting
-decision, so it runs only when there are no requests.
+If the event loop is blocked, for example by a disk, a thread responds in its place. Without this thread, `/health` and
+`/metrics` would not respond, and clients would wait for decisions. A full garbage collection would delay a decision too
+long, so it runs only when there are no requests.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -33,7 +33,7 @@ from bylaw.service.webhook import Webhook
 from bylaw.text.visible import visible
 
 NEW = 5_000
-"""The number of new objects that starts a garbage collection of new objects. It takes one or two milliseconds."""
+"""A garbage collection of new objects starts after this many new objects. It takes one or two milliseconds."""
 NEVER = 1_000_000
 IDLE = 1.0
 """After this many seconds without a request, the worker is considered idle."""
@@ -46,7 +46,7 @@ AT_LAST = 900.0
 def look_when_idle(requests: Callable[[], int]) -> None:
     """Start garbage collection in a separate thread. `requests` returns the request count."""
     gc.collect()
-    # The pack lives as long as the worker, so the garbage collector can skip it.
+    # The pack lives as long as the worker, so the garbage collector need not scan it.
     gc.freeze()
     gc.set_threshold(NEW, NEVER, NEVER)
     threading.Thread(target=_look, args=(requests,), name="bylaw-garbage", daemon=True).start()
@@ -80,10 +80,10 @@ and body.
 
 
 class StandIn:
-    """Accepts new connections while the loop is blocked. Earlier connections wait."""
+    """Accepts new connections while the loop is blocked. Connections that the loop has already accepted must wait."""
 
     def __init__(self, taken: socket.socket, answer: Answer) -> None:
-        """`taken` is the socket of the loop."""
+        """`taken` is the socket on which the loop listens."""
         self._taken = taken
         self._answer = answer
         self._ticked: float | None = None
@@ -131,7 +131,7 @@ class StandIn:
             status, kind, body = self._answer(words[0], path, headers, self._stood_still())
             about = f"content-type: {kind}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
             client.sendall(f"HTTP/1.1 {status} {'OK' if status == 200 else 'No'}\r\n{about}".encode() + body)
-            # If the connection were closed before its data is read, the response would be lost.
+            # If a connection with unread data were closed, the response would be lost.
             client.shutdown(socket.SHUT_WR)
             deadline = time.monotonic() + PATIENCE
             while time.monotonic() < deadline and client.recv(LARGEST):
@@ -146,12 +146,14 @@ def _until_blank(client: socket.socket) -> bytes:
 
 
 KEEP_ALIVE = 75
-"""The maximum idle time of a connection, in seconds. Reverse proxies close connections earlier, so they never find a
-closed one.
+"""The maximum idle time of a connection, in seconds. Reverse proxies close idle connections earlier, so they never use
+a closed one.
 """
 
 TURN = 0.001
-"""The thread switch interval in seconds. The thread that writes the log often needs the interpreter briefly."""
+"""The thread switch interval in seconds. The thread that writes the log needs the interpreter often but only
+briefly.
+"""
 
 _LIMITS = Limits()
 
@@ -173,14 +175,14 @@ def check_address(host: str, keys: Mapping[str, Key]) -> None:
 
 
 def check_url(url: str) -> None:
-    """Raise an error unless this is a plain URL. Clients compare it with their own."""
+    """Raise an error unless this is a plain URL. Clients compare it with the URL that they know."""
     parts = urlsplit(url)
     if url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
         raise UsageError(f"`{url}` is not the address of a service", hint="such as https://decisions.example.com")
 
 
 def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
-    """Bind one socket per worker before printing the address, so that it already accepts connections."""
+    """Bind one socket per worker before printing the address. The printed address then already accepts connections."""
     first = _bound(host, port, shares=False)
     if count == 1:
         first.listen(BACKLOG)
@@ -300,7 +302,8 @@ class _Workers:
         self._running: dict[int, tuple[int, float]] = {}
         """The number and start time of each worker by process id."""
         self._is_ending = False
-        # No process writes to this pipe. A read returns when all processes that could write have ended.
+        # No process writes to this pipe. A read from it returns when the last process that holds its write end has
+        # ended.
         self._life, self._ours = os.pipe()
 
     def run(self) -> int:

@@ -1,7 +1,7 @@
 """Notifies another service of pending approvals. A separate thread sends one request per approval.
 
-Each worker reports an approval once, with a few retries. To miss none, a receiver should also poll `/v1/approvals` or
-watch the gauges. With a secret, the body is signed.
+Each worker reports an approval once, with a few retries. A receiver that must not miss any should also poll
+`/v1/approvals` or watch the gauges. If there is a secret, the body is signed.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ PAUSE = 1.0
 PATIENCE = 10.0
 """The receiver's time limit for a response, in seconds."""
 MOST = 10_000
-"""The maximum number of queued notifications, and of remembered approvals."""
+"""The maximum number of queued notifications. Also the number of approvals to remember."""
 SIGNATURE = "Bylaw-Signature"
 _encode = msgspec.json.Encoder().encode
 

@@ -36,7 +36,7 @@ Format = Literal[
 _BRACKET = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+|"', re.DOTALL)
 _CLOSER = {b"{": b"}", b"[": b"]"}
 _DEEPEST = 100
-"""No format nests values more deeply. The limit bounds the time for a long run of opening brackets."""
+"""No format nests values more deeply. The limit saves time on a long run of opening brackets."""
 _CLAUDE_TYPES = {"UserMessage", "AssistantMessage", "SystemMessage", "ResultMessage", "StreamEvent"}
 _LANGCHAIN_TYPES = {"human", "ai", "tool", "system", "function", "developer", "chat", "generic", "remove"}
 
@@ -81,7 +81,7 @@ def shape(value: Any) -> Format | None:
         return _messages_shape(listed) if is_messages(listed) else "openai" if not listed else None
     match record.get("contents"):
         case [{"parts": [*_]}, *_]:
-            # A request to Gemini is a chat with different names for the fields.
+            # A request to Gemini is a chat with other field names.
             return "openai"
         case _:
             return None
@@ -243,7 +243,7 @@ _JOINTS = (b"}{", b"} {", b"][", b"] [", b"}[", b"]{")
 
 
 def _is_one_record(line: bytes) -> bool:
-    """Whether a line is exactly one record, even a damaged one. Nearly every line is."""
+    """Whether a line is exactly one record. Nearly every line is. The record may be damaged."""
     if line[:1] == b"[" and not _is_talk(line):
         return False
     if line[:1] == b"{" and _is_json(line):
@@ -337,10 +337,10 @@ _Kind = Literal["value", "stray", "open", "end"]
 
 
 def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Kind, int, int]]:
-    """Yield the bracketed values from `start` on, and the text between them. With `inside`, stop at the end of the
+    """Yield the bracketed values from `start` on, and any text between them. With `inside`, stop at the end of the
     list.
 
-    An unclosed value is `open` and comes last. The end of the list is also yielded.
+    If the last value is not closed, its kind is `open`. The end of the list is also yielded.
     """
     depth, begin, free = 0, -1, start
     for token in _TOKEN.finditer(data, start):
@@ -383,7 +383,7 @@ def _fault(source: Source, line: int, index: int, why: str) -> RecordError:
 
 
 class Malformed(Exception):
-    """A record cannot be read. This becomes a RecordError when the record's place is known."""
+    """A record cannot be read. Once the record's place is known, this becomes a RecordError."""
 
 
 def decode(decoder: "msgspec.json.Decoder[T]", raw: Raw | bytes) -> T:
@@ -413,7 +413,7 @@ def not_json(error: BaseException, raw: bytes) -> str:
     try:
         msgspec.json.decode(raw.rstrip())
     except (ValueError, RecursionError) as again:
-        # Otherwise, an unclosed string would be reported as an invalid character at the end of the line.
+        # Otherwise, the end of a line in an unclosed string would be reported as an invalid character.
         if "truncated" in str(again):
             return "not JSON: it seems to be cut off; export the conversation again"
     return f"not JSON: {tell(error)}"

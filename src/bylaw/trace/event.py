@@ -25,8 +25,8 @@ HOOK = r"PreToolUse:\S+ hook error: "
 """The start of the Claude agent's message for a hook that blocked a call."""
 _HOOK = re.compile(HOOK)
 _NOT_DONE = tuple(f"{each} (" for each in (*NOT_DONE, "Not allowed, and not done"))
-"""A refusal starts with one of these texts and the name of the refused tool. Without this name, the text is a tool's
-own result.
+"""A refusal starts with one of these texts, followed by the refused tool's name. Without this name, the text is a
+tool's own result.
 """
 REFUSALS = ("Not ", "PreToolUse:", f"{MAY_BE_DONE} (")
 """The start of a result that may come from a shield."""
@@ -52,7 +52,7 @@ class Card(Struct, frozen=True, omit_defaults=True):
     expires: float | None = None
     """When the card expires, in seconds since the epoch.
 
-    After that, answers to the card and calls based on it are not accepted.
+    After that, answers to the card are not accepted, and neither are calls based on them.
     """
 
 
@@ -63,7 +63,7 @@ class Confirmation(Struct, frozen=True, omit_defaults=True):
     card: str
     yes: bool
     by: str = ""
-    """Who reports the answer, or how the user gave it. The words are the host's."""
+    """Who reports the answer, or how the user gave it, in the host's words."""
     after: int | None = None
     """How many messages the user had seen before answering, if the host reports this."""
 
@@ -81,7 +81,7 @@ class Message(Struct, frozen=True, tag="message", gc=False):
     time: float | None = None
     """The time of the message in seconds since the epoch, if recorded."""
     captured: bool = True
-    """False if the message was recorded without its text."""
+    """False if only the text of the message was not recorded."""
     confirmation: Confirmation | None = None
     """The user's answer to a card. This message has no text."""
     handover: dict[str, Any] | None = None
@@ -109,14 +109,14 @@ class Approved(Struct, frozen=True, omit_defaults=True):
 
 @final
 class LookedUp(Struct, frozen=True, omit_defaults=True):
-    """A reliable look-up by a shield before its decision on a call."""
+    """A look-up that a shield made before its decision on a call. Its result is reliable."""
 
     tool: str
     arguments: dict[str, Any]
     content: str
     failed: bool = False
     shown: bool = False
-    """Whether the agent received this result instead of the call's own (`resolve: show`)."""
+    """Whether the agent received this result instead of the call's own result (`resolve: show`)."""
 
 
 @final
@@ -144,7 +144,7 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     refused_by_result: bool = False
     """Whether only the result shows the refusal. A tool could return the same text."""
     context: dict[str, Any] | None = None
-    """The host's new context, starting with this call. It extends earlier context and takes precedence."""
+    """The host's new context, starting with this call. It extends the earlier context and takes precedence over it."""
 
 
 @final
@@ -158,7 +158,7 @@ class Result(Struct, frozen=True, tag="result", dict=True):
     error: bool | None = None
     """Whether the source marks the result as failed. None if unknown."""
     captured: bool = True
-    """False if the result was recorded without its content."""
+    """False if only the content of the result was not recorded."""
     tool: str = ""
     agent: str = ""
     time: float | None = None
@@ -212,9 +212,7 @@ def with_note(text: str, note: str) -> str:
 
 
 def decode_text(text: str) -> Any:
-    """Decode `text` if it is JSON or a printed Python value. Return other text unchanged, and also deeply nested
-    values.
-    """
+    """Decode `text` if it is JSON or a printed Python value. Return other text and deeply nested values unchanged."""
     if _NOTE in text:
         text = text.partition(_NOTE)[0]
     try:
@@ -232,7 +230,7 @@ def decode_text(text: str) -> Any:
 
 
 def _unwrapped(value: Any) -> Any:
-    """Return a tool's own data without the surrounding text part or MCP result."""
+    """Return a tool's own data, without the text part or MCP result around it."""
     if type(value) is list:
         listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
         text = _part_text(listed[0]) if len(listed) == 1 else None
@@ -271,7 +269,9 @@ def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
 
 
 def _result_as_text_tells(result: Any, texts: list[str]) -> Any:
-    """Compare a value that servers wrap in an object with its text. Each list item may be a separate text part."""
+    """Compare a value with its text. Servers wrap such a value in an object, and each list item may be a separate text
+    part.
+    """
     told = [decode_text(text) for text in texts]
     if result.__class__ is list and not (len(told) == 1 and isinstance(told[0], list)):
         items: list[Any] = result

@@ -15,7 +15,7 @@ from bylaw.trace.event import Trajectory
 from bylaw.trace.source import Columns, RemoteFile, Source, log_file
 
 BY_RECORD = frozenset(("openai", "tau1", "tau2"))
-"""Formats with one conversation per record. Records that are not wanted need not be decoded."""
+"""Formats with one conversation per record. Unwanted records need not be decoded."""
 READERS: dict[Format, str] = {
     "openai": "openai",
     "tau1": "tau",
@@ -67,8 +67,8 @@ def read(
 
 
 def read_source(source: Source, found: Look | None = None) -> Iterator[Trajectory | RecordError]:
-    """Yield the trajectories of a file or part. Pass the format as `found` for a part, because it cannot always be
-    detected there.
+    """Yield the trajectories of a file or part. Pass the format as `found` for a part, because it may not be detectable
+    there.
     """
     found = found or look(source)
     # Import each reader only when it is needed.
@@ -149,8 +149,8 @@ def _look_at_document(source: Source, text: bytes, whole: bool) -> Look | None:
     if format is None:
         return None
     if isinstance(value, list) and is_messages(value):  # pyright: ignore[reportUnknownArgumentType]
-        # The first line is longer than these bytes. If more lines follow, this is a file of lines. Otherwise, it is a
-        # document.
+        # The first line is longer than the bytes read. If more lines follow, this is a file of lines. Otherwise, it is
+        # a document.
         if not whole and b"\n" not in text and _goes_on(source):
             return Look(format, "lines")
         return Look(format, "document", single=True)
@@ -166,7 +166,7 @@ def _goes_on(source: Source) -> bool:
 
 
 def _shape_of_object(data: bytes) -> Format | None:
-    """Return the format of a document with its decisive keys at the end."""
+    """Return the format of a document whose decisive keys are near the end."""
     try:
         fields = msgspec.json.decode(data, type=dict[str, Raw])
     except (ValueError, RecursionError):

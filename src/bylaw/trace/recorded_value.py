@@ -1,11 +1,11 @@
 """Reads arguments, contents and times in common log formats: JSON and printed Python values.
 
 If a JSON object has a repeated key, or two versions of a result differ, both values are kept and neither is treated as
-known. Parsers choose different values, so an attacker could show one to the tool and the other to Bylaw.
+known. Parsers choose different values, so an attacker could show one value to the tool and the other to Bylaw.
 
 Frameworks convert a tool's result with `str`, for example to `{'status': 'out', 'returned_on': None}` or
-`Loan(status='out', returned_on=None)` instead of JSON. The text is not evaluated. It is converted to JSON-like data,
-completely or not at all.
+`Loan(status='out', returned_on=None)` instead of JSON. Such text is not evaluated. It is converted to JSON-like data,
+either completely or not at all.
 """
 
 import ast
@@ -118,11 +118,11 @@ EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 """Numbers outside this range are not seconds. They are milliseconds, nanoseconds, or invalid."""
 RECENT = datetime(1990, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp()
-"""The range of plausible seconds. A larger number is in milliseconds or microseconds if it then falls into
-this range.
+"""The range of plausible seconds. A larger number is read as milliseconds or microseconds if the time is then in this
+range.
 """
 _FIGURES = 16
-"""The number of digits in microseconds since the epoch."""
+"""The number of digits in a time in microseconds."""
 TEXTS = frozenset(("text", "input_text", "output_text", "refusal"))
 """Types of parts with the speaker's own words."""
 decode_object = msgspec.json.Decoder(dict[str, Any]).decode
@@ -327,7 +327,9 @@ def read_python(text: str) -> Any:
 
 
 def _tokens(text: str, literals: list[Any]) -> Iterator[str]:
-    """Yield Python code for a text. `_[N]` replaces its strings and numbers, and `_(` members of enumerations."""
+    """Yield Python code for a text. `_[N]` replaces each string or number, and `_(` replaces each member of an
+    enumeration.
+    """
     at = 0
     while at < len(text):
         found = _TOKEN.match(text, at)

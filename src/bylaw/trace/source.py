@@ -57,7 +57,7 @@ LogFile = Path | RemoteFile
 
 
 class StreamOver(io.RawIOBase):
-    """Reads from another stream. It is closed too."""
+    """Reads from another stream and closes it too."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -162,7 +162,7 @@ def _refuse(url: str, error: Exception) -> NoReturn:
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 11
-"""The number of compressed bytes to read at a time. They unpack to at most 64 MB, even with zstd."""
+"""The number of compressed bytes to read at a time. Even with zstd, they unpack to at most 64 MB."""
 
 
 T = TypeVar("T")
@@ -192,7 +192,7 @@ class Span(Struct, frozen=True):
 
 
 class Columns(Struct, frozen=True):
-    """The columns of a table. For an empty name, default names are tried."""
+    """The columns of a table. If a name is empty, default names are tried."""
 
     messages: str = ""
     id: str = ""
@@ -206,7 +206,7 @@ class Source(Struct, frozen=True, dict=True):
     agent: str | None = None
     """Overrides the agent named in the file."""
     share: tuple[int, int] = (0, 1)
-    """`(k, n)`: read only every n-th record, starting with the k-th."""
+    """`(k, n)`: read only every n-th record, starting with record k."""
     span: Span | None = None
     """The part of the file to read, or None for the whole file. A compressed file has no parts."""
     columns: Columns = Columns()
@@ -223,7 +223,7 @@ class Source(Struct, frozen=True, dict=True):
 
     @cached_property
     def agent_by_name(self) -> str:
-        """The agent of records without one."""
+        """The agent for records that do not name one."""
         return agent_of_file(self.path.name)
 
     def fault(self, position: int, why: str, *, line: bool = False) -> RecordError:
@@ -276,7 +276,7 @@ class Source(Struct, frozen=True, dict=True):
 
     def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes] | RecordError]:
         """Yield the lines with their numbers, starting at 1, and an error if the file ends early. Blank lines are
-        yielded only with `blank`.
+        yielded only if `blank` is set.
         """
         first = self.span.line if self.span is not None else 1
         number = first - 1
@@ -294,7 +294,7 @@ class Source(Struct, frozen=True, dict=True):
                 yield self.fault(number + 1, _broken(error), line=True)
 
     def document(self) -> tuple[bytes, str]:
-        """Return the whole content and, if it ends early, why."""
+        """Return the whole content. If it ends early, also return the reason."""
         with self.open() as stream:
             if not isinstance(stream.raw, _Unpacked):
                 return stream.read().removeprefix(_BOM), ""

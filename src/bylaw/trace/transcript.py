@@ -23,7 +23,7 @@ def is_users(name: str | None, tool_call_id: Any = None) -> bool:
 
 
 class Transcript:
-    """A conversation while it is read. Call `say`, `call` and `answer` in order."""
+    """A conversation that is being read. Call `say`, `call` and `answer` in order."""
 
     __slots__ = (
         "_named", "_steps", "answered", "closed", "decided", "events", "instructions", "open", "returned",
@@ -42,7 +42,7 @@ class Transcript:
         self._steps: dict[str, list[int]] = {}
         """The steps of calls by id. Some calls may be answered or withdrawn."""
         self._named = 0
-        """The number of events in `_steps`."""
+        """The number of events that `_steps` covers."""
         self.answered: set[str] = set()
         self.closed: dict[str, int] = {}
         """The steps of closed calls by id. A late result is still accepted."""
@@ -68,8 +68,8 @@ class Transcript:
     def hear(self, text: str, agent: str = "", *, whole: bool = True, name: str = "") -> None:
         """Add a message with the role `user`.
 
-        Its words are unknown if there are none, if it also has a voice note, picture or file (not `whole`), or if it
-        has another person's `name`.
+        Its words are unknown if it has none, if a voice note, picture or file came with it (not `whole`), or if it has
+        another person's `name`.
         """
         has_words = bool(text) and not text.isspace() and is_users(name)
         if has_words:
@@ -106,7 +106,7 @@ class Transcript:
         *,
         is_decided: bool = False,
     ) -> None:
-        """Add a tool result to its call. If the call `is_decided`, the result cannot mark it as refused."""
+        """Add a tool result to its call. If the call `is_decided`, the result cannot mark the call as refused."""
         waiting, step = self.open, None
         if id and len(waiting) == 1:
             ((step, call),) = waiting.items()
@@ -139,7 +139,7 @@ class Transcript:
             self.events[-1] = self.open[len(self.events) - 1] = replace(call, **told)
 
     def waits_for(self, id: str = "") -> bool:
-        """Whether a call is waiting for its result. With `id`, only that call is considered."""
+        """Whether a call is waiting for its result. If `id` is given, only this call is considered."""
         if not id:
             return bool(self.open)
         return bool(self._waiting_as(id))
@@ -158,11 +158,11 @@ class Transcript:
             self.add(event)
 
     def withdraw(self, tool: str, arguments: dict[str, Any], id: str = "") -> bool:
-        """Remove the agent's last unanswered call of this tool with these arguments, and the rest of its turn.
+        """Remove the agent's last unanswered call of this tool with these arguments, and the rest of the turn.
 
         Only the latest turn with unanswered calls is searched. If several calls match, the one with this id is removed.
         A call with a different id never matches. Return False if there is no such call. Also return False if a message
-        or call followed its turn, because the call may already have been executed.
+        or call followed the turn, because the call may already have been executed.
         """
         waiting, start, turn = self.open, None, None
         for step, call in reversed(waiting.items()):
@@ -226,8 +226,8 @@ class Transcript:
         return steps
 
     def _pair(self, id: str, tool: str, by: Party) -> int | None:
-        """Return the earliest unanswered call of the latest turn. Match by id, otherwise by order, and by tool if
-        given.
+        """Return the earliest unanswered call of the latest turn. It is matched by id or, without an id, by order, and
+        by tool if given.
 
         A second result for an id belongs to no call. A result with an unknown id belongs to a call only if exactly one
         call has no id.
@@ -316,7 +316,7 @@ def _call(call: Call, name: str) -> dict[str, Any]:
 
 
 def _result(result: Result, name: str) -> dict[str, Any]:
-    # Write the data as text, because a list of texts would be taken for parts.
+    # Write the data as text, because a list of texts would be read as parts.
     content = result.content if isinstance(result.content, str) else bytes(result.content).decode()
     message: dict[str, Any] = {"role": "tool", "tool_call_id": name, "name": result.tool, "content": content}
     if result.error is not None:

@@ -84,7 +84,7 @@ class LocalEngine:
         waiting: deque[Shard] = deque()
         tries: Counter[str] = Counter()
         busy: dict[Future[Any], tuple[_Process | _Actor, Shard | None]] = {}
-        """Workers by pending answer. A worker that is still loading the pack has no shard yet."""
+        """Maps pending answers to workers. A worker that is still loading the pack has no shard yet."""
         free: list[_Process | _Actor] = []
         unready = 0
         try:

@@ -108,7 +108,7 @@ _NESTED: Final[dict[str, tuple[str, ...]]] = {
 }
 """The fields of each entry in the policies list."""
 _UNIQUE = ("conversation", "ordinal", "position", "finding", "record")
-"""Columns whose values rarely repeat. For these, a dictionary would double the size of the file."""
+"""Columns whose values rarely repeat. A dictionary would double the size of their files."""
 
 
 def _leaves(column: str, kind: str) -> list[str]:
@@ -373,7 +373,7 @@ def between(ordinals: Any, first: int, end: int) -> Any:
 
 
 def leave_out(rows: Any, ordinals: Any) -> Any:
-    """Drop the rows with the given ordinals. The ordinals are a sorted Arrow array."""
+    """Drop the rows with these ordinals (a sorted Arrow array)."""
     pc = arrow("compute")
     if not rows.num_rows or not len(ordinals):
         return rows
@@ -483,8 +483,8 @@ _DAY = "day="
 
 
 def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
-    """Copy a Parquet file without the rows that have these ordinals, a sorted Arrow array. If no row remains, write
-    nothing.
+    """Copy a Parquet file without the rows that have these ordinals (a sorted Arrow array). Write nothing if no row
+    remains.
 
     If all rows remain, hard-link the file.
     """
@@ -541,7 +541,7 @@ def compact(folder: Path, *, name: str) -> None:
     found: list[Path] = []
     rows, schema = 0, parquet.read_schema(held[-1][1])
     for metadata, file in reversed(held):
-        # Keep files from earlier versions of Bylaw, because they have fewer columns.
+        # Do not merge files from earlier versions of Bylaw, because they have fewer columns.
         if (len(found) > 1 and metadata.num_rows > rows) or not parquet.read_schema(file).equals(schema):
             break
         found.insert(0, file)

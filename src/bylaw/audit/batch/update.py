@@ -72,7 +72,7 @@ class Night(Struct):
     conversations: int
     """The number of conversations that no later run replaced."""
     counts: dict[str, Any]
-    """The counts for these conversations."""
+    """The counts for the conversations that no later run replaced."""
 
 
 class State(Struct):
@@ -95,10 +95,10 @@ class State(Struct):
         return sum(night.conversations for night in self.nights)
 
     def entangled(self, changed: set[str]) -> list[str]:
-        """Return the other logs that must be read again, in order.
+        """Return the unchanged logs that must be read again, in order.
 
-        A log is read again if a changed log replaced its conversations. So is every log that replaced conversations
-        from such a log, because its conversations must stay the later ones.
+        If a changed log had replaced conversations from another log, that log is read again. So are logs that had
+        replaced conversations from that log, because their versions must come last.
         """
         found, waiting = set[str](), list(changed)
         while waiting:
@@ -112,7 +112,7 @@ class State(Struct):
         return sorted(found, key=lambda name: self.files[name].first)
 
     def forget(self, earliest: date, given: Container[str]) -> None:
-        """Drop empty runs before a day. Also drop their logs, except the given ones."""
+        """Drop empty runs from before a day. Also drop their logs, except the given logs."""
         empty = [night for night in self.nights[:-1] if not night.conversations and night.date < earliest.isoformat()]
         for name, log in list(self.files.items()):
             if name not in given and any(night.first <= log.first <= log.end <= night.end for night in empty):
@@ -271,8 +271,8 @@ def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, st
                     "is missing, so it is unknown which conversations in other logs it replaced", place=name, hint=hint
                 )
             )
-    # A missing log had replaced this log's conversations. Do not read this log again, because its conversations would
-    # then replace the newer ones.
+    # A log that is now missing had replaced some of this log's conversations. If this log were read again, its old
+    # conversations would return.
     left = set(names) - stamps.keys()
     while more := {loser for name in left for loser in state.files[name].over} - left:
         left |= more
@@ -312,7 +312,7 @@ class _Addition:
                 del self.logs[name]
 
     def conversations(self, tables: Path) -> tuple[Any, Any]:
-        """Return this run's conversations and the earlier ones to replace, as ids and ordinals."""
+        """Return the ids and ordinals of this run's conversations, and of the earlier conversations to replace."""
         pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
         schema = pa.schema([("conversation", pa.string()), ("ordinal", pa.int64())])
         new = [
@@ -346,7 +346,9 @@ class _Addition:
         return pa.concat_tables(found)
 
     def note_over(self, replaced: Any) -> None:
-        """Record the logs whose conversations each log replaced. They are read again if the log changes."""
+        """For each log, record the logs whose conversations it replaced. If the log changes, those logs are
+        read again.
+        """
         logs = {name: held for name, held in (self.state.files | self.logs).items() if held.first < held.end}
         spans = sorted((held.first, held.end, name) for name, held in logs.items())
 
@@ -460,7 +462,9 @@ def _of(rows: Any, ordinals: Any) -> Any:
 
 
 def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], left: Path) -> dict[str, Any]:
-    """Return a run's counts without those of some conversations. `left` is the file with the counts of the others."""
+    """Return a run's counts without those of some conversations. `left` is the file with the counts of the remaining
+    conversations.
+    """
     pc = arrow("compute")
     _sum(examiner, [counts])
     for column in gone:

@@ -118,7 +118,7 @@ def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def _origin(origin: JsonRecord) -> JsonRecord:
-    """Return the origin of an argument's value. Values that appear only in free text have no reliable origin."""
+    """Return the origin of an argument's value. A value that appears only in free text has no reliable origin."""
     told = {"argument": origin["argument"], "words": source_words(origin | {"step": None}), "step": origin.get("step")}
     return told | {"founded": origin["source"] in ("user", "host", "record")}
 
@@ -251,7 +251,7 @@ def steps_of(finding: JsonRecord) -> Iterator[int]:
 
 
 OPENING = ("near_miss", "violation", "refused", "uninformed", RULE_BROKEN)
-"""The page opens on a finding of the first kind that occurs. A near-miss must be suitable for drawing."""
+"""The kinds of finding that the page may open on, in order of preference. A near-miss must be suitable for drawing."""
 
 
 def opening_kind(finding: JsonRecord) -> str:

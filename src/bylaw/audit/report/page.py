@@ -40,7 +40,9 @@ from bylaw.pack import CRITERIA, Criterion
 TEXT = 20_000
 """The maximum length of a message or result. `bylaw explain` shows the full text."""
 BRIEF = 400
-"""The maximum length of a text in a very long conversation. Steps that a finding refers to may be longer."""
+"""The maximum length of a text in a very long conversation. Texts at the steps that a finding refers to may
+be longer.
+"""
 CONVERSATION = 1_000_000
 """The maximum length of a conversation."""
 BLOCK = 400_000
@@ -72,8 +74,8 @@ def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRe
 
 
 def bounded(conversation: JsonRecord, steps: set[int]) -> JsonRecord | None:
-    """Shorten every text in a conversation, but keep more of the texts at `steps`. Return None if the result is still
-    too long.
+    """Shorten every text in a conversation, but keep more of the texts at `steps`. Return None if the conversation is
+    still too long.
     """
     for brief in (TEXT, BRIEF):
         events = [_event(event, TEXT if step in steps else brief) for step, event in enumerate(conversation["events"])]
@@ -282,7 +284,7 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
 def _conversations(
     folder: Store, steps: dict[str, set[int]], places: dict[str, int], room: int
 ) -> tuple[list[str], dict[str, int], dict[tuple[str, int], str]]:
-    """Return the first findings' compressed conversations, as many as fit, and the block of each.
+    """Return as many compressed conversations as fit, starting with those of the first findings, and the block of each.
 
     Also return the text of the calls and messages that a finding refers to.
     """

@@ -75,7 +75,7 @@ def reason_of_open(severity: str, opened: JsonRecord) -> Reason:
 
 
 def exchange_of(opened: JsonRecord) -> str:
-    """Return the steps of an undecided consent's question and answer. For other rules, return none.
+    """Return the steps of the question and the answer for an undecided consent. For other rules, return none.
 
     Calls with the same question and answer have the same steps.
     """

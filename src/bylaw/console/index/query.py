@@ -1,4 +1,4 @@
-"""Reads an index: findings, their counts, and conversations, with filters and search."""
+"""Reads an index: findings, conversations and counts, with filters and search."""
 
 import sqlite3
 import threading
@@ -29,8 +29,8 @@ CREATE TEMP TABLE tally (cell INTEGER NOT NULL, state TEXT NOT NULL, findings IN
 CREATE TEMP TABLE found (finding INTEGER PRIMARY KEY);
 CREATE TEMP TABLE found_tally (cell INTEGER NOT NULL, state TEXT NOT NULL, findings INTEGER NOT NULL);
 """
-"""`standing` contains findings whose state differs from their cell's default. `found` contains the results of the last
-search. `tally` counts findings by cell and state. Every number on a page is a sum over such counts.
+"""`standing` contains the findings whose state differs from the default of their cell. `found` contains the results of
+the last search. `tally` counts findings by cell and state. Every number on a page is a sum of these counts.
 """
 _STATE = "COALESCE(s.state, c.state)"
 _TALLY = f"""SELECT f.cell, {_STATE}, count(*) FROM findings f JOIN cells c ON c.number = f.cell
@@ -111,7 +111,7 @@ class FindingRow(Struct, frozen=True):
 
     @property
     def exchange_key(self) -> tuple[str, str, str] | int:
-        """A key that undecided consents with the same customer answer share."""
+        """A key shared by all undecided consents with the same customer answer."""
         has_answer = not self.exchange.endswith("-") and self.exchange
         return (self.conversation, self.policy, self.exchange) if has_answer else self.number
 
@@ -301,7 +301,7 @@ class Index:
         return self.rows(query, (conversation,))
 
     def totals(self) -> tuple[int, int, int]:
-        """Return the numbers of conversations, judged calls and findings."""
+        """Return the number of conversations, judged calls and findings."""
         query = "SELECT (SELECT count(*) FROM conversations), sum(calls), (SELECT count(*) FROM findings)"
         return self.rows(f"{query} FROM conversations")[0]
 
@@ -338,7 +338,7 @@ class Index:
         return sum(counts.values()), waived, [name for (name,) in self.rows(query, (policy, policy))]
 
     def facet(self, name: Literal["policy", "agent", "tool", "verdict"], wanted: Wanted) -> list[tuple[str, int]]:
-        """Return the values that a filter can have among findings in the selected state, most frequent first."""
+        """Return the filter values that occur among the findings in the selected state, most frequent first."""
         of = f"JOIN (SELECT DISTINCT cell, policy FROM {_CHARGED}) g ON g.cell = c.number" if name == "policy" else ""
         where, values = _where(Wanted(state=wanted.state))
         query = f"""SELECT {name}, sum(t.findings) FROM temp.tally t JOIN cells c ON c.number = t.cell {of}
@@ -365,12 +365,12 @@ def _counts_of(table: str) -> str:
 
 
 def _where(wanted: Wanted, without: Sequence[str] = ()) -> tuple[str, list[Any]]:
-    """Return a filter as an SQL condition on counts joined to cells and reasons."""
+    """Return a filter as an SQL condition on counts, which are joined to cells and reasons."""
     own = {"agent": wanted.agent, "tool": wanted.tool, "verdict": "" if wanted.policy else wanted.verdict}
     parts = ["1", *(f"c.{name} = ?" for name, value in own.items() if value)]
     values: list[Any] = [clean(value) for value in own.values() if value]
     if wanted.policy:
-        # With a policy in the filter, the verdict is that policy's own.
+        # If the filter has a policy, use that policy's own verdict.
         charged = f"SELECT cell FROM {_CHARGED} WHERE policy = ? AND ? IN ('', verdict)"
         parts.append(f"c.number IN ({charged})")
         values += [clean(wanted.policy), clean(wanted.verdict)]

@@ -31,7 +31,7 @@ class DojoMessage(ChatMessage, gc=False):
 
 
 class DojoRun(Struct, gc=False):
-    """A task's run with one attack, or without an attack."""
+    """A task that was run with one attack or with none."""
 
     messages: list[DojoMessage]
     suite_name: str

@@ -82,7 +82,7 @@ class ChatMessage(Struct, gc=False):
     timestamp: str | float | None = None
     created_at: Any = None
     captured: bool = True
-    """False if a message or result was recorded without its content."""
+    """False if only the content of the message or result was not recorded."""
     refused: Any = None
     """For a failed result, whether the tool had no effect. `bylaw log export` writes this field and the next three."""
     turn: int | None = None
@@ -177,7 +177,7 @@ def _call(transcript: Transcript, call: "ToolCall", by: Party, agent: str) -> No
     name, arguments = name_and_arguments(call)
     if not name:
         raise Malformed("a tool call has no name")
-    # The author of the message makes the call, regardless of `requestor`.
+    # The author of the message makes the call, whatever `requestor` says.
     transcript.call(name, arguments, text_id(call.id), by, agent)
     if call.refused:
         transcript.mark(refused=True)
@@ -232,7 +232,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
 
 
 def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, position: int) -> None:
-    """Add content in parts: text, an agent's calls, a user message's results, or calls with their results."""
+    """Add content in parts: text, calls from an agent, results from a user, or calls with their results."""
     agent = message.agent or ""
     content: Any = message.content
     parts: list[Any] = content if content.__class__ is list else [content]
@@ -282,7 +282,9 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
 
 
 def _repeats(calls: "Sequence[ToolCall] | None", name: str, arguments: Any, id: str) -> bool:
-    """Whether one of `calls` is the same call in another form. Streams may omit the arguments from one form."""
+    """Whether one of `calls` is the same call in another form. In streams, only one of the forms may have the
+    arguments.
+    """
     for call in calls or ():
         other, given = name_and_arguments(call)
         if other == name and (not id or id == text_id(call.id)):

@@ -136,7 +136,7 @@ def adk(events: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def llama_index(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate chat messages in blocks. Calls may be inside or outside the blocks."""
+    """Translate chat messages in blocks. Calls may be blocks, or may be next to the blocks."""
     for message in messages:
         about = cast(Fields, message.get("additional_kwargs") or {})
         role = str(message.get("role"))
@@ -153,7 +153,7 @@ _SILENT_CONTENTS = {"function_approval_request", "function_approval_response", "
 
 
 def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate Agent Framework messages. Text, calls and results are separate contents."""
+    """Translate Agent Framework messages. Text, calls and results are separate parts of the contents."""
     for message in messages:
         contents, role = cast(list[Fields], message.get("contents") or []), str(message.get("role"))
         silent = {"text"} if role == "user" else {"text", *_SILENT_CONTENTS}
@@ -167,7 +167,9 @@ def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def claude(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate the SDK's message objects. `type` or the fields show a message's class. Blocks have no type."""
+    """Translate the SDK's message objects. `type` or the other fields show the class of a message. Blocks
+    have no type.
+    """
     for message in messages:
         kind = str(message.get("type") or "")
         content = message.get("content")

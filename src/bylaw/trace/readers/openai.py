@@ -1,8 +1,8 @@
-"""Reads OpenAI chat, with one conversation per line or a list of them.
+"""Reads OpenAI chat, with one conversation per line or a list of conversations.
 
 Chat messages from other SDKs are translated. A message that cannot be read completely is refused. `parts` reads the
-parts of messages, which are different in Bedrock and Gemini. The Vercel AI SDK keeps calls in `toolInvocations` or
-`parts`. LangChain keeps the provider's calls in `additional_kwargs`.
+parts of messages, which differ in Bedrock and Gemini. The Vercel AI SDK keeps calls in `toolInvocations` or `parts`.
+LangChain keeps the provider's calls in `additional_kwargs`.
 """
 
 from collections import deque
@@ -288,8 +288,8 @@ def _call(call: Any) -> Any:
 def _check(fields: Fields, place: str, *, is_silent: bool) -> bool:
     """Whether a user's message has words in an unknown field.
 
-    For other messages, raise Malformed if an unknown field may contain a call or a result. If the message has no other
-    content (`is_silent`), also raise Malformed for words in an unknown field.
+    For other messages, raise Malformed if an unknown field may contain a call or a result. If a message has no other
+    content (`is_silent`), words in an unknown field raise Malformed too.
     """
     unknown = sorted(fields.keys() - _TOLD - HARMLESS - {"audio"})
     if fields["role"] == "user":

@@ -215,7 +215,7 @@ def _is_generation(known: KnownSpan) -> bool:
 def _is_tool(known: KnownSpan) -> bool:
     has = known.attributes
     if str(has.get("gen_ai.tool.name")).startswith("(merged"):
-        # ADK also records a trace of parallel calls together.
+        # ADK also writes a merged span for parallel calls.
         return False
     return has.get("gen_ai.operation.name") == "execute_tool" or _is_kind(has, "tool")
 
@@ -302,7 +302,7 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
     result = first(has, _OUTPUT)
     code = (known.span.status or {}).get("code")
     content, failed = tool_outcome(result)
-    # ADK's spans have ADK attributes, or a class as the tool's type.
+    # ADK's spans have attributes from ADK, or the name of a class as the tool's type.
     if str(has.get("gen_ai.tool.type")).endswith("Tool") or any(name.startswith(_ADK) for name in has):
         content = _unwrapped(content)
     failed = failed or code in (2, "STATUS_CODE_ERROR")

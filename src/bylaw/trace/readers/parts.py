@@ -249,7 +249,7 @@ def is_picture_or_sound(part: Any) -> bool:
 
 
 def is_own_data(part: Any) -> bool:
-    """Whether a part contains the application's own data next to the words."""
+    """Whether a part contains the application's own data and not the speaker's words."""
     return str(_fields(part).get("type")).startswith("data-")
 
 
@@ -280,8 +280,8 @@ def may_tell(value: Any) -> bool:
 
 
 def may_call(value: Any) -> bool:
-    """Whether an unknown field may contain a call or a result. If so, it is an object with a name and another object or
-    list, or such an object as JSON text.
+    """Whether an unknown field may contain a call or a result. This is so if its value is an object with a name and
+    another object or list, possibly as JSON text.
 
     For example, `{"label": "refund", "score": 0.8}` is neither a call nor a result.
     """

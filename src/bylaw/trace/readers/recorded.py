@@ -147,15 +147,15 @@ def merged(messages: list[ChatMessage]) -> list[ChatMessage]:
 
 
 def marks(message: ChatMessage) -> list[MessageMark]:
-    """Return marks that identify a message in different recordings. Each call has a mark. Without calls, the words have
-    one.
+    """Return marks that identify a message in different recordings: one for each call or, without calls, one for the
+    words.
     """
     calls: list[MessageMark] = [call_mark(call) for call in message.tool_calls or ()]
     if message.function_call is not None and message.function_call.name:
         call = message.function_call
         calls.append(("call", call.name, msgspec.json.encode(object_of(call.arguments), order="sorted")))
     if calls:
-        # Some instrumentations omit the text of messages with calls from a history.
+        # In a history, some instrumentations omit the text of messages that contain calls.
         return calls
     content = message.content
     if isinstance(content, dict):

@@ -24,8 +24,8 @@ T = TypeVar("T")
 
 
 def attempt(what: str, make: Callable[[], T], outline: Callable[[], dict[str, Any]]) -> "T | Generation | str":
-    """Build a model call or tool run. If it is unreadable, return a model call with the error or, if its outline is
-    unreadable too, only the error.
+    """Build a model call or tool run. If it is unreadable, return a model call with the error. If that is not possible
+    either, return only the error.
     """
     try:
         return make()
@@ -58,7 +58,7 @@ class Generation(Struct):
     model: str = ""
     tools: Sequence[Any] = ()
     called: bool = False
-    """Whether the source says that the model called tools. It may not name them."""
+    """Whether the source says that the model called tools, even without naming them."""
     fault: str = ""
     """Why the model call is unreadable. Its whole conversation then becomes an error."""
 
@@ -123,7 +123,7 @@ def _without_failed(group: list[Generation], ran: Counter[MessageMark]) -> Itera
     """Remove failed attempts at a model call. If the same input has several outputs, drop those that no later history
     continues.
 
-    If no history continues any of them, keep all, unless they are equal and their calls have the same ids.
+    If no output is continued, keep all of them, unless they are equal and their calls have the same ids.
     """
     same: dict[object, list[Generation]] = {}
     for each in group:
@@ -211,7 +211,7 @@ class Dialogue(Struct):
     bare: int = 0
     """The number of model calls without captured messages."""
     hidden_calls: int = 0
-    """The number of uncaptured model calls with tool calls, according to the source."""
+    """The number of uncaptured model calls that made tool calls, according to the source."""
     tools: Sequence[Any] = ()
     model: str = ""
     agent: str = ""
@@ -250,9 +250,9 @@ class Dialogue(Struct):
         thread.seen = seen
 
     def _thread(self, agent: str, told: list[MessageMark]) -> tuple[Thread, int]:
-        """Return the thread that a history continues, and how much of the history it already has."""
+        """Return the thread that a history continues, and how much of the history the thread already has."""
         same = [thread for thread in self.threads if thread.agent == agent]
-        # An agent with the whole conversation continues it.
+        # An agent that receives the whole conversation continues it.
         same = same or [each for each in self.threads if 1 < len(each.seen) == _shared(each.seen, told)]
         best = max(same, key=lambda thread: _shared(thread.seen, told), default=None)
         if best is not None:
