@@ -1,4 +1,5 @@
-"""`--embedder`: vectors by meaning, from weights on disk or from an endpoint. The alternative is hashed n-grams.
+"""`--embedder`: vectors that represent meaning, from weights on disk or from an endpoint. The alternative is hashed
+n-grams.
 
 For a few words, static embeddings are enough: the average of one vector per token. A package may include the weights
 (extra `embed`), so that nothing is downloaded.

@@ -106,7 +106,7 @@ class Plan(Struct, frozen=True):
 
 
 def used(step: Step, known: Mapping[str, Step]) -> list[str]:
-    """Return the names in a step that are unknown or of the wrong kind."""
+    """Return a step's names that are unknown or of the wrong kind."""
     match step:
         case Check(uses=names) | Detect(uses=names):
             return [name for name in names if name not in known]

@@ -30,7 +30,7 @@ class Operation(Protocol):
 
     @property
     def description(self) -> str:
-        """The purpose of the operation, and its arguments, for the planner."""
+        """The operation's purpose and arguments, as shown to the planner."""
         ...
 
     def run(self, arguments: Mapping[str, Any]) -> str:

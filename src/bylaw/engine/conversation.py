@@ -133,7 +133,7 @@ class Conversation:
         self.assume_executed()
         self._begin("user", time)
         if self.running():
-            # While a call is running, another agent may be the one who wrote a message from the user.
+            # While a call is running, a message from the user may have been written by another agent.
             self._script.leave_out("user")
         else:
             self._script.hear(text, whole=whole)
@@ -394,8 +394,8 @@ class Conversation:
         withhold_old(script.events, start, self._asked_about if known.is_sure and not known.may_be_old else None)
 
     def _decide_on(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
-        """Add a call to the turn of the last message. If the message does not contain the call, all its other calls are
-        assumed to have run.
+        """Add a call to the turn of the last message. If the message does not contain the call, the calls that it does
+        contain are assumed to have run.
         """
 
         def is_meant(call: Call) -> bool:
@@ -567,8 +567,8 @@ class Conversation:
         return self.session.findings(ended=ended)
 
     def judged_after(self, events: Sequence[Event], call: Call) -> tuple[Judgement, Session]:
-        """Judge a call as if it came after these events instead of the actual ones. Return the judgement and its
-        session.
+        """Judge a call as if it came after these events instead of the actual ones. Return the judgement and the
+        session that made it.
 
         The session shares this conversation's request reader and model answers.
         """

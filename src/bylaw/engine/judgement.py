@@ -1,5 +1,5 @@
 """The first half of a judgement, based on evidence. It contains the guards' results when they see only what the agent
-had seen before its turn.
+had seen before the call's turn.
 """
 
 import traceback
@@ -83,8 +83,8 @@ class PolicyEvidence(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """The outcome if it is the same for all completions. Otherwise `undetermined`, or `failed` if one of them
-        failed.
+        """The outcome if all completions share it. Otherwise `failed` if any completion failed, and `undetermined` if
+        none did.
         """
         first = self.completions[0].outcome
         if len(self.completions) == 1:
@@ -113,7 +113,7 @@ class Judgement(Struct, frozen=True):
     parts: "tuple[Judgement, ...]" = ()
     """The judgements of the individual actions, if the call performs several."""
     weighed: Assessment | None = None
-    """For one of several actions: the rules' combined assessment if the preceding actions ran."""
+    """For one of several actions: the rules' combined assessment, assuming that the preceding actions ran."""
     otherwise: Otherwise = ""
     look_up: str = ""
     """The tool to call first, if its result would show what this call does."""

@@ -59,7 +59,7 @@ None.
 """
 
 AnswerPredicate = Callable[[str, Act], "bool | Answered | None"]
-"""Determines whether a predicate is true at an act when code cannot. Implemented by a model or a person."""
+"""Determines whether a predicate is true at an act if code cannot. Implemented by a model or a person."""
 
 
 @runtime_checkable

@@ -261,7 +261,7 @@ class Session:
         return refused
 
     def findings(self, *, ended: bool = False) -> list[RuleFinding]:
-        """The rules broken so far, in order of acts, with each rule at most once per turn.
+        """The rules broken so far, in the order of the acts, with each rule at most once per turn.
 
         If the conversation has `ended`, include the rules that are still waiting for an event.
         """

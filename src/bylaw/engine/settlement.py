@@ -130,7 +130,7 @@ class NeededFacts:
             return True
 
     def lacks(self, facts: Iterable[Fact]) -> bool:
-        """Whether the agent omitted to look up any of these facts."""
+        """Whether the agent failed to look up any of these facts."""
         return any(self.standing(fact) in ("seen", "missing") for fact in facts)
 
     def known(self, facts: Iterable[Fact]) -> tuple[KnownFact, ...]:
@@ -257,7 +257,7 @@ class CallVerdict(Struct, frozen=True):
 
 
 class Settling:
-    """Settles the calls in one conversation against a world to which their writes are applied."""
+    """Settles the calls in one conversation against a world, and applies the conversation's writes to that world."""
 
     world: World | None = None
     """The world as last read. It does not include writes after the most recently judged call."""
@@ -389,7 +389,7 @@ class _CallCase:
         self._truth = truth
         self._needed = NeededFacts(ledger, judgement, truth)
         self._inquiry: Inquiry | None = None
-        """Guards that are evaluated on the world share this inquiry's answers."""
+        """Guards that are evaluated on the world share the answers of this inquiry."""
 
     def close(self) -> None:
         """Break the reference cycle once all policies are settled, so that memory can be freed."""
@@ -487,8 +487,8 @@ class _CallCase:
         return _Completed(evidence, world, because, tuple(missing), tuple(unread), reads, asked)
 
     def _holds(self, completion: Completion) -> bool:
-        """Whether the guard would take the same path when evaluated on the world. It then need not run again. This is
-        the case if the world contradicts none of the values read.
+        """Whether the guard would take the same path on the world, so that it need not run again. This is the case if
+        the world contradicts none of the values read.
         """
         needed = self._needed
         return (completion.plain and needed.are_so(completion.reads)) or needed.is_no_better_known()

@@ -270,7 +270,7 @@ def _shown(event: Event) -> str:
 
 def _is_same(one: Call, other: Call, is_history: bool) -> bool:
     """Whether two calls are the same. Calls are compared by id. In a history, ids may change, so calls are compared by
-    position. A call that was decided without an id may be reported with one.
+    position instead. A call that was decided without an id may be reported with one.
     """
     is_named = is_history or (one.id and other.id in ("", one.id))
     return bool(is_named) and (one.tool, one.arguments) == (other.tool, other.arguments)

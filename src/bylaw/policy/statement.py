@@ -140,7 +140,7 @@ _EFFECTS = ("read", "write", "none")
 
 
 def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Located | None, list[BylawError]]:
-    """Add policies that only guards state to those in policies.yaml. Also return the errors."""
+    """Combine the policies in policies.yaml with those that only guards state. Also return the errors."""
     faults: list[BylawError] = []
     places: dict[YamlPath, str] = {}
     functions = {node.name: (node, file) for file, text in guards.items() for node in _stating(text)}

@@ -81,7 +81,7 @@ class WrittenElement(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenTarget(Struct, frozen=True, forbid_unknown_fields=True):
-    """The element at which an action is aimed, under `on` of tools.yaml."""
+    """The target element of an action, under `on` of tools.yaml."""
 
     page: Scalar = ""
     """A pattern for the page's address, excluding the query."""
@@ -114,7 +114,7 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
     operands: list[Scalar] = []
     """Each of these patterns must match at least one operand of the command."""
     options: list[Scalar] = []
-    """Option names. The command must have one of these options, or may have one."""
+    """Option names. The command has, or may have, one of these options."""
     without_options: list[Scalar] = []
     """Option names. The command must certainly have none of these options."""
     root: Scalar = ""
@@ -154,7 +154,7 @@ class WrittenTake(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenAction(Struct, frozen=True, forbid_unknown_fields=True):
-    """An action that calls to generic tools perform, under `actions` of tools.yaml."""
+    """An action performed by calls to generic tools. Under `actions` of tools.yaml."""
 
     of: Scalar | list[Scalar] = []
     on: WrittenTarget | None = None
@@ -262,7 +262,7 @@ class Tool(Struct, frozen=True):
     mark: bool = False
     """Whether text by other authors is marked before the agent sees the result."""
     prepares: bool = False
-    """Whether a write only prepares other calls, such as signing in. Requests seldom mention such a write."""
+    """Whether a write, such as signing in, only prepares other calls. Requests seldom mention such a write."""
     title: str = ""
     """The name shown to users. The default is the tool's name written as words."""
     put_as: tuple[str, ...] = ()
@@ -593,7 +593,7 @@ class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
     def of_unguarded(self, tool: str, called: str = "") -> Unguarded:
         """Return the answer to a write to which no policy applies.
 
-        If `called` names a tool, `tool` is an action that calls to that tool perform.
+        If `called` names a tool, `tool` is an action performed by calls to that tool.
         """
         unset: Unguarded = "ask" if self.of(tool, called=called) == "enforce" else "allow"
         return self.unguarded_tools.get(tool) or self.unguarded_tools.get(called) or self.unguarded or unset
@@ -601,6 +601,6 @@ class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
     def of(self, tool: str, policy: str = "", called: str = "") -> Posture:
         """Return the posture for a call under `policy`.
 
-        If `called` names a tool, `tool` is an action that calls to that tool perform.
+        If `called` names a tool, `tool` is an action performed by calls to that tool.
         """
         return self.policies.get(policy) or self.tools.get(tool) or self.tools.get(called) or self.posture

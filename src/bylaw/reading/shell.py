@@ -38,7 +38,7 @@ _HYPHEN = re.compile(r"[ \t]+-[ \t]+")
 _JOINED_LINES = re.compile(r"(?<![ \t\n\\])\\\n(?![ \t])|\\\\\n")
 _PLAIN_EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9?#@*$!-]|\{[A-Za-z_0-9]\w*\}|\{[A-Za-z_]\w*:-[\w./-]*\})")
 _VALUES = {"for_statement": ("variable", "value"), "case_statement": ("value",), "case_item": ("value",)}
-"""Parts of statements that are words."""
+"""Parts of a statement that are words."""
 _SETS_VARIABLE = re.compile(r"(?:(?:^|[\s;|&()])\{\w+|\])\}$")
 """Matches the text before the operator of a redirection such as `{PATH}<x`."""
 _RESERVED = frozenset({"{", "}", "!"})
@@ -576,7 +576,7 @@ class _Files:
         self.has_input = False
         self.has_heredoc = False
         self.after: list[Any] = []
-        """Statements between a label and its text."""
+        """Statements between a here-document's label and its text."""
 
 
 def _check_characters(text: str) -> None:

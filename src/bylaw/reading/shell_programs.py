@@ -69,7 +69,7 @@ def only_reads(command: "Command") -> bool:
 
 
 def has_known_words(command: "Command") -> bool:
-    """Whether the program, with these words, is known to only read."""
+    """Whether the program is known to be read-only with these words."""
     program = ALIASES.get(command.program, command.program)
     if program in ("test", "["):
         return _is_test(command)
@@ -296,7 +296,7 @@ class Command(Struct, frozen=True):
     written: str = ""
     words: tuple[Word, ...] = ()
     assignments: tuple[tuple[str, Word], ...] = ()
-    """Variables set for the program. Without a program, variables set by the command."""
+    """Variables that are set for the program. Without a program, variables that the command sets."""
     files_read: tuple[Word, ...] = ()
     """Files that are redirected to the program."""
     files_written: tuple[Word, ...] = ()

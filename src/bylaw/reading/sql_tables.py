@@ -21,7 +21,7 @@ _COMPARISONS = ("EQ", "NEQ", "GT", "GTE", "LT", "LTE")
 
 
 class Table(Struct, frozen=True):
-    """A table of the user's database."""
+    """A table in the user's database."""
 
     columns: frozenset[str] = frozenset()
     keys: frozenset[str] = frozenset()
@@ -58,7 +58,7 @@ class Names:
         self._tree = tree
         self._dialect = dialect
         self._tables = tables
-        """None: every table has every column."""
+        """None means that every table has every column."""
         self._queries: Mapping[int, Any] = queries
         """The `with` query to which a table name refers, by the id of its node."""
         self._found: dict[int, frozenset[str] | None] = {}

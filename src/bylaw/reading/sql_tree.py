@@ -23,7 +23,7 @@ __all__ = ["Statement", "Tree", "Unparsed"]
 _OF_INSERT = frozenset(
     {"this", "expression", "with_", "conflict", "alternative", "ignore", "returning", "by_name", "default", "hint"}
 )
-"""Parts of an insert that leave rows unchanged. `conflict` and `alternative` are checked separately."""
+"""Parts of an insert that do not change existing rows. `conflict` and `alternative` are checked separately."""
 _OF_ONE_TABLE = frozenset({"this", "expressions", "where", "with_", "returning", "limit", "order", "hint"})
 """Parts of an update or delete that do not involve another table."""
 _STRICT_NUMBERS = ("postgres", "sqlite")
@@ -43,8 +43,8 @@ class Statement(Struct, frozen=True):
     writes: bool
     """Whether the statement may change stored data, locks, or the effects of later statements."""
     tables_read: frozenset[str] | None = frozenset()
-    """Tables that the statement names as sources, in lower case, with any schema that is written. A CTE is not a table.
-    None if the statement may read unknown tables.
+    """Tables that the statement names as sources, in lower case, including the schema if it is written. A CTE is not a
+    table. None if the statement may read unknown tables.
     """
     tables_written: frozenset[str] | None = frozenset()
     """The changed tables. None if unknown tables may change."""
@@ -432,7 +432,7 @@ class Tree:
         exp, where = self.exp, node.args.get("where")
         has_others = {key for key, value in node.args.items() if value} - _OF_ONE_TABLE
         if where is None or has_others or not isinstance(node.this, exp.Table) or node.this.args.get("joins"):
-            # If there are other tables, every row may be joined to one with the key.
+            # If there are other tables, every row may be joined to a row with the key.
             return False
         table = self.tables.get(table_name(node.this, self.dialect)) if self.tables is not None else None
         if table is None or not table.keys:

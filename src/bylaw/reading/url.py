@@ -63,7 +63,7 @@ _PRIVATE_NAMES = frozenset({"localhost", "local", "localdomain", "internal", "in
 _CARRIERS = tuple(
     ipaddress.IPv6Network(each) for each in ("::/96", "::ffff:0:0/96", "64:ff9b::/96", "2002::/16", "2001::/32")
 )
-"""IPv6 networks that contain IPv4 addresses, public or private."""
+"""IPv6 networks that contain public or private IPv4 addresses."""
 _BAD = re.compile(
     r"[\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff\ufff0-\uffff<>\"`{}|\\^]"
 )

@@ -18,7 +18,7 @@ _SPOKEN = 10_000
 _NEAR = 40
 """How many characters around a month or a number may belong to the same date."""
 _IN_WORD = ascii_lowercase + digits + "._/:-"
-"""Characters of a word that may have been cut off at either end of a shortened text."""
+"""Characters that can be part of a word. At either end of a shortened text, a word may have been cut off."""
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d)?\S*)?")
 
 
@@ -45,7 +45,9 @@ class Spelling:
 
     @cached_property
     def runs(self) -> tuple[tuple[str, ...], ...]:
-        """The runs of letters and digits in each kind of spelling. A matching text contains every run of some kind."""
+        """The runs of letters and digits in each kind of spelling. A matching text contains all runs of at least one
+        kind.
+        """
         if self.is_number:
             return tuple(runs_of(part.lstrip("-")) for part in self._parts)
         found = _DATE.fullmatch(self.written[0]) if self._parts else None

@@ -37,8 +37,8 @@ def strange_name(
     saying: Saying,
     is_approved: Callable[[str], bool],
 ) -> str:
-    """Return a link, address or long code in a text that appears neither in the user's words nor in the text's sources.
-    Otherwise, empty.
+    """Return a link, address or long code in a text if neither the user's words nor the text's sources contain it.
+    Otherwise, return an empty string.
 
     A link from an earlier requested call is allowed. An opened page is not accepted as a source of links, because the
     page's author could use it to redirect people.
@@ -196,8 +196,8 @@ class Check:
         )
 
     def _object_to_text(self, slot: Slot, text: str, arguments: Mapping[str, Any]) -> Objection | None:
-        """Object to a text that omits required words. Also object to a link, address or account number that its sources
-        do not contain.
+        """Object to a text that omits required words. Also object to a link, address or account number that the text's
+        sources do not contain.
         """
         written = (str(each) for name, each in arguments.items() if self._kinds.get(name) == "text")
         whole = fold(" \n ".join(written))

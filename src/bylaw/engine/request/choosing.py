@@ -110,7 +110,7 @@ class Choosing:
         return [number for number in sorted(named) if sight.field in records[number]]
 
     def _measured(self, slot: Slot, choice: Choice, value: str | float, sight: Traced) -> dict[str, float]:
-        """For each named value in the same place in the result, return its criterion, keyed by normalised value."""
+        """Return the criterion for each named value in the same place in the result, keyed by normalised value."""
         places = self._view.around(sight)
         among = dict.fromkeys(places.values(sight.field) if places.records else places.values())
         if sight.number >= 0:

@@ -1,5 +1,5 @@
-"""Checks amounts and times: the user must have stated them, a named source must show them, or they must follow from
-stated or shown values.
+"""Checks amounts and times. The user must have stated them, a named source must show them, or they must follow from
+such values.
 """
 
 import re
@@ -27,7 +27,8 @@ class Amounts:
         self._view, self._naming = view, naming
 
     def objection(self, slot: Slot, number: float, *, is_one: bool) -> Why | None:
-        """Return why an amount is not the requested one. None if it is, or if nothing is known about it.
+        """Return why an amount is not the requested one. None if it is the requested one, or if nothing is known about
+        it.
 
         An amount that the user did not state must not exceed the sum of all stated and shown amounts. `is_one` means
         that the action is performed only once.
@@ -81,7 +82,7 @@ class Moments:
         self._view, self._naming, self._choosing, self._saying = view, naming, choosing, saying
 
     def objection(self, slot: Slot, value: str | float) -> Why | None:
-        """Return why a date is not the requested one. None if it is.
+        """Return why a date is not the requested one, or None if it is the requested one.
 
         Either the user must have stated the date or results must show it. If the user stated another date, only texts
         that the user named are considered.
@@ -149,7 +150,9 @@ class Lasting:
         self._named = {*names}
 
     def objection(self, slot: Slot) -> Why | None:
-        """Return why the duration is not the requested one. None if it is, or if nothing is known about it."""
+        """Return why the duration is not the requested one. None if it is the requested one, or if nothing is known
+        about it.
+        """
         if len(self._moments) < 2:
             return None
         start, end = self._moments[0], self._moments[-1]

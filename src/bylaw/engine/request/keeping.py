@@ -22,8 +22,8 @@ from bylaw.text.folding import fold
 from bylaw.trace.event import Call
 
 Delegating = Literal["ask", "follow"]
-"""How to treat actions that a document requests if the user told the agent to follow the document: ask the user, or
-check the calls against the document.
+"""What to do about a document's requests if the user told the agent to follow the document. Either the user is asked,
+or calls are checked against the document.
 """
 HANDED_OVER = "The text that the user hands over to:"
 """In a question, separates the user's words from the text that they tell the agent to follow."""
@@ -78,13 +78,13 @@ class Held(NamedTuple):
         return bool(links) and self.approved(str(call.arguments.get(links[0], "")))
 
     def may_be_meant(self) -> bool:
-        """Whether there are no objections, or only objections that a look at the results can settle."""
+        """Whether there are no objections, or only objections that the results can settle."""
         if self.is_on_the_way:
             return True
         return all(each.why in _WHICH for each in self.objections) and all(map(self._can_settle, self.objections))
 
     def _can_settle(self, objection: Objection) -> bool:
-        """Whether a look at the results can settle an objection.
+        """Whether the results can settle an objection.
 
         The value must appear in a place that the request names, or a tool must have been called with the value in that
         place. Numbers, dates and texts may also be derived from the results.

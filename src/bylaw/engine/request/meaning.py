@@ -16,7 +16,7 @@ from bylaw.engine.request.keeping import Held
 from bylaw.engine.request.values import View
 
 _MOST = 60_000
-"""The maximum number of characters of results for a model. If there are more, the user is asked instead."""
+"""The maximum number of characters of results to give to a model. If there are more, the user is asked instead."""
 
 
 class Shown(Struct, frozen=True):

@@ -171,8 +171,8 @@ def _are_borne(words: Sequence[str], shown: Sequence[str]) -> bool:
 
 
 def about(view: View, step: int, arguments: Mapping[str, Any], value: str | float) -> str | None:
-    """Return the normalised values that a result states about the entity in its tool's arguments. None if it states
-    nothing about that entity.
+    """If a tool's arguments name an entity, return the normalised values that the result states about it. None if there
+    are none.
     """
     named = fold(str(value))
     records = view.records(step)

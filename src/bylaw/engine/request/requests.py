@@ -81,7 +81,7 @@ class Requests:
         return self.allowance(self._ledger.step) if self._ledger.said else None
 
     def allowance(self, before: int) -> Allowance:
-        """Return what the user's words before a step allow. Only later words from the user can extend it."""
+        """Return what the user's words before a step allow. Only later words from the user can allow more."""
         count = self._count(before)
         found = self._allowances.get(count)
         if found is None:

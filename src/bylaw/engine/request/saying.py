@@ -45,7 +45,9 @@ class Saying:
         return kind != "text" and any([*map(fold, identifiers(words))] == [bare] for words in quotes)
 
     def is_in_part(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether the words that specify a value also contain other values, or only part of it, as in "on the 27th"."""
+        """Whether the words that specify a value also contain other values, or only part of the value, as in "on the
+        27th".
+        """
         quotes = self._view.words(slot.said)
         if kind == "moment":
             return any(_may_be_day(str(value), words) for words in _joined(quotes))

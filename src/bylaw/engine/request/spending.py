@@ -31,8 +31,8 @@ class Spending:
         self._made: dict[tuple[int, Target], list[CallRecord]] = {}
         """The writes that may have had a given target, by action and target."""
         self._seen: dict[int, tuple[Deed, int]] = {}
-        """Actions by Python id, each with the number of its writes in `_made`. Storing the action keeps Python from
-        reusing its id.
+        """Actions keyed by Python id, each with the number of its writes in `_made`. Storing the action keeps Python
+        from reusing its id.
         """
 
     def is_used_up(self, at: CallRecord, candidates: Candidates) -> bool:

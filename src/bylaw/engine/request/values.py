@@ -116,7 +116,7 @@ def has_flags(value: Any) -> bool:
 
 
 def given_words(arguments: Any) -> list[str]:
-    """Return the values in arguments as normalised words, with links stripped of their scheme."""
+    """Return the values in arguments as normalised words. Links lose their scheme."""
     return [fold(str(plain_link(each))) for each in leaves_of(arguments)]
 
 
