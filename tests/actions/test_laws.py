@@ -84,7 +84,7 @@ def test_an_action_that_needs_a_yes_is_made_in_a_call_of_its_own() -> None:
         session.result(page(CHECKOUT))
         decision = session.decide("browser_click", {"target": "e5", "ref": "e7"})
         assert [name for name, _ in acts(decision)] == ["follow_link", "place_order"]
-        assert decision.answer == "deny"
+        assert decision.answer == "ask"
         assert decision.card is None
         assert "Make a separate call for it" in decision.feedback
 

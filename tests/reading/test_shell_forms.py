@@ -90,6 +90,28 @@ def test_a_command_in_a_closed_form_names_the_files_that_it_shows(text: str) -> 
     assert shown(text) == NAMED[text]
 
 
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("echo x > a.md", ("a.md",)),
+        ("cat a.py >> b.py", ("b.py",)),
+        ("touch a.py", ("a.py",)),
+        ("sed -i 's/a/b/' a.py b.py", ("a.py", "b.py")),
+        ("cp a.py b.py", ("b.py",)),
+        ("cp a.py sub/", ("sub/a.py",)),
+        ("cp src/a.py b.py sub", ("sub/a.py", "sub/b.py")),
+        ("mv src/a.py .", ("src/a.py", "./a.py")),
+        ("mv a.py HEAD", ("a.py", "HEAD")),
+        ("mkdir -p sub", ()),
+        ("cat a.py", ()),
+    ],
+)
+def test_a_command_in_a_closed_form_names_the_files_that_it_changes(text: str, changed: tuple[str, ...]) -> None:
+    form = read_shell(text)[-1].form
+    assert form is not None
+    assert form.changed == changed
+
+
 @pytest.mark.parametrize("text", UNNAMED)
 def test_any_other_command_has_no_form(text: str) -> None:
     assert shown(text) is None

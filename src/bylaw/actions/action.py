@@ -44,10 +44,15 @@ class ReadTerms(Struct, frozen=True):
     options: tuple[str, ...] = ()
     without_options: tuple[str, ...] = ()
     root: str = ""
-    inside: bool | None = None
+    inside: bool | Literal["unknown"] | None = None
     ordinary: bool | None = None
-    """Whether every file that is shown or copied has an ordinary name. Commands need a closed form."""
+    """Whether every file whose contents are shown, copied or changed has an ordinary name. Commands need a closed
+    form.
+    """
     ordinary_names: tuple[str, ...] = ()
+    settings: bool | None = None
+    """Whether a changed file, or a folder that it is in, has the name of a setting."""
+    setting_names: tuple[str, ...] = ()
     runs: bool | None = None
     run_lines: tuple[RunLine, ...] = ()
     fresh: bool = False

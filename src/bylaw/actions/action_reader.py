@@ -37,6 +37,7 @@ _OF_SHELL = frozenset(
         "root",
         "inside",
         "ordinary",
+        "settings",
         "runs",
         "fresh",
         "privileged",
@@ -45,7 +46,7 @@ _OF_SHELL = frozenset(
 _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "sql": ("sql", frozenset(("dialect", "statements", "tables", "bounded"))),
     "shell": ("shell", _OF_SHELL),
-    "path": ("path", frozenset(("root", "inside", "ordinary"))),
+    "path": ("path", frozenset(("root", "inside", "ordinary", "settings"))),
     "url": ("url", frozenset(("scheme", "host", "path", "query"))),
 }
 """The kind of action for each value of `reads`, and its possible conditions."""
@@ -107,7 +108,7 @@ def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, l
         for name, table in file.tables.items()
         if table is not None
     }
-    reader = _Reader(source, tools, tuple(map(str, file.ordinary)), file.runs, tables)
+    reader = _Reader(source, tools, file, tables)
     actions = [
         reader.action(name, body or WrittenAction()) for name, body in file.actions.items() if name not in file.tools
     ]
@@ -136,16 +137,17 @@ class _Reader:
         self,
         source: Located,
         tools: Mapping[str, Tool],
-        ordinary: tuple[str, ...] = (),
-        runs: Sequence[Scalar] = (),
+        file: ToolsFile | None = None,
         tables: Mapping[str, Table] = MappingProxyType({}),
     ) -> None:
+        file = file or ToolsFile()
         self._source = source
-        self._ordinary = ordinary
+        self._ordinary = tuple(map(str, file.ordinary))
+        self._settings = tuple(map(str, file.settings))
         self._tables = tables
         self._tools = {name: tool for name, tool in tools.items() if not tool.of}
         self.faults: list[BylawError] = []
-        self._runs = tuple(filter(None, (self._run_line(str(each), place) for place, each in enumerate(runs))))
+        self._runs = tuple(filter(None, (self._run_line(str(each), place) for place, each in enumerate(file.runs))))
 
     def _fault(self, message: str, *at: str | int, hint: str = "", lacks: str = "") -> None:
         self.faults.append(ActionError(message, place=self._source.place(*at), hint=hint, lacks=lacks))
@@ -267,6 +269,8 @@ class _Reader:
             body.inside,
             body.ordinary,
             self._ordinary,
+            body.settings,
+            self._settings,
             body.runs,
             self._runs,
             body.fresh,

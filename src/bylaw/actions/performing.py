@@ -8,7 +8,7 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Literal, cast
 from urllib.parse import unquote_plus
 
 from msgspec import Struct
@@ -238,6 +238,8 @@ class _Resolving:
             if len(parts) == 1 and part.kind == "page" and all(each.is_fallback for each in fitting):
                 self._check_link(part.value)
             if not fitting:
+                if part.kind == "shell":
+                    paths_of(part)
                 raise NotTaken(f"no action is declared for {part.words}")
             fitted += fitting
             for action in fitting:
@@ -516,7 +518,9 @@ def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
         return False
     if terms.runs is not None and terms.runs is not _is_listed(terms, part):
         return False
-    if terms.ordinary is not None and _shows_ordinary(terms, command) is not terms.ordinary:
+    if terms.ordinary is not None and _is_of_ordinary_files(terms, command) is not terms.ordinary:
+        return False
+    if terms.settings is not None and _changes_settings(terms, command) is not terms.settings:
         return False
     return terms.inside is None or _is_inside(terms.root, part) is terms.inside
 
@@ -544,15 +548,28 @@ def _is_file_or_folder(path: str, terms: ReadTerms) -> bool:
     return path == "." or path.endswith("/") or _is_ordinary(path.partition("::")[0], terms)
 
 
-def _shows_ordinary(terms: ReadTerms, command: Any) -> bool:
-    """Whether a command only shows contents of ordinary files."""
+def _is_of_ordinary_files(terms: ReadTerms, command: Any) -> bool:
+    """Whether a command shows and changes ordinary files only."""
     form = command.form
-    return form is not None and all(_is_ordinary(each, terms) for each in form.shown)
+    return form is not None and all(_is_ordinary(each, terms) for each in (*form.shown, *form.changed))
+
+
+def _changes_settings(terms: ReadTerms, command: Any) -> bool:
+    """Whether a command may change a file that programs obey or run."""
+    changed = None if command.form is None else command.from_start(command.form.changed)
+    return changed is None or any(_is_setting(each, terms) for each in changed)
 
 
 def _is_ordinary(path: str, terms: ReadTerms) -> bool:
     name = path.rpartition("/")[2]
     return any(fnmatchcase(name, each) for each in terms.ordinary_names)
+
+
+def _is_setting(path: str, terms: ReadTerms) -> bool:
+    """Whether a part of a path makes programs obey or run the file."""
+    place = _place(terms, path)
+    parts = (place.inside or place.path).lower().split("/")
+    return any(fnmatchcase(part, each.lower()) for part in parts for each in terms.setting_names)
 
 
 def _is_spelled(command: Any, terms: ReadTerms) -> bool:
@@ -563,15 +580,21 @@ def _is_spelled(command: Any, terms: ReadTerms) -> bool:
     return line is not None and any(pattern.occurs(line) for pattern in terms.commands)
 
 
-def _is_inside(root: str, part: Part) -> bool:
-    """Whether all files that a command may name, and its own folder, are certainly in a folder."""
+def _is_inside(root: str, part: Part) -> bool | Literal["unknown"]:
+    """Whether everything that a command may name, and the folder it runs in, is in a folder."""
+    try:
+        return not _outside(root, part)
+    except (NotTaken, Unreadable):
+        return "unknown"
+
+
+def _outside(root: str, part: Part) -> list[str]:
+    """Return what a command names outside of a folder. Raises NotTaken or Unreadable if this is unknown."""
     from bylaw.reading.path import resolve_path
 
-    try:
-        here = [each for each in part.value.directories or () if each]
-        return all(resolve_path(path, root).is_inside for path in (*here, *paths_of(part)))
-    except (NotTaken, Unreadable):
-        return False
+    paths = paths_of(part)
+    here = [each for each in part.value.directories or () if each]
+    return [path for path in (*here, *paths) if not resolve_path(path, root).is_inside]
 
 
 def paths_of(part: Part) -> list[str]:
@@ -584,9 +607,11 @@ def paths_of(part: Part) -> list[str]:
     return list(command.paths)
 
 
-def _of_command(part: Part, field: str) -> Any:
+def _of_command(part: Part, action: Action, field: str) -> Any:
     command = part.value
     match field:
+        case "outside" if action.reads is not None:
+            return _outside(action.reads.root, part)
         case "privileged":
             return command.is_privileged
         case "paths":
@@ -595,7 +620,7 @@ def _of_command(part: Part, field: str) -> Any:
             return [word.text for word in command.words]
         case "files_written" | "files_read":
             words = getattr(command, field)
-            return [word.text for word in words] if all(word.is_exact for word in words) else None
+            return command.from_start(word.text for word in words) if all(word.is_exact for word in words) else None
         case "shown":
             return None if command.form is None else list(command.form.shown)
         case "operands":
@@ -606,7 +631,7 @@ def _of_command(part: Part, field: str) -> Any:
 
 def _of_part(part: Part, action: Action, field: str) -> Any:
     if part.kind == "shell":
-        return _of_command(part, field)
+        return _of_command(part, action, field)
     if part.kind == "path" and action.reads is not None:
         place = _place(action.reads, part.value)
         return place.is_inside if field == "inside" else place.path
@@ -622,6 +647,8 @@ def _place(terms: ReadTerms, path: str) -> Any:
 def _fits_path(terms: ReadTerms, part: Part, action: Action) -> bool:
     place = _place(terms, part.value)
     if terms.ordinary is not None and _is_ordinary(place.path, terms) is not terms.ordinary:
+        return False
+    if terms.settings is not None and _is_setting(part.value, terms) is not terms.settings:
         return False
     return terms.inside is None or place.is_inside is terms.inside
 

@@ -8,7 +8,7 @@ $element.name  $element.role  $element.text         the element that is targeted
 $link.host  .scheme  .path  .query  .private         where the targeted link leads
 $row.text  $row.cell('COLUMN')  $row.cell(2)        the table row that the element is in
 $statement.kind  .tables_read  .tables_written  .columns_written  .bounded
-$command.program  .words  .operands  .options  .paths  .shown  .files_written  .files_read  .privileged
+$command.program  .words  .operands  .options  .paths  .shown  .outside  .files_written  .files_read  .privileged
 $path.path  $path.inside    $url.scheme  .host  .port  .path  .query  .private
 """
 
@@ -36,7 +36,10 @@ FIELDS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "command": (
         "shell",
         frozenset(
-            ("program", "words", "operands", "options", "paths", "shown", "files_written", "files_read", "privileged")
+            (
+                *("program", "words", "operands", "options", "paths", "shown", "outside"),
+                *("files_written", "files_read", "privileged"),
+            )
         ),
     ),
     "path": ("path", frozenset(("path", "inside"))),

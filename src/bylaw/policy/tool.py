@@ -119,9 +119,12 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
     """Option names. The command must certainly have none of these options."""
     root: Scalar = ""
     """The folder to which paths are relative."""
-    inside: bool | None = None
+    inside: bool | Literal["unknown"] | None = None
+    """Whether every path is in `root`."""
     ordinary: bool | None = None
-    """Whether the call explicitly names every file whose contents it reads, and all these names are ordinary."""
+    """Whether every file whose contents the call reads or changes is named explicitly and has an ordinary name."""
+    settings: bool | None = None
+    """Whether the call may change one of the `settings` of tools.yaml."""
     runs: bool | None = None
     """Whether the command is one of the `runs` of tools.yaml."""
     fresh: bool = False
@@ -217,6 +220,8 @@ class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
     """
     ordinary: list[Scalar] = []
     """Patterns for the names of files with harmless contents, such as `*.py`."""
+    settings: list[Scalar] = []
+    """Patterns for the names of files and folders that programs obey or run, such as `.*` and `conftest.py`."""
     runs: list[Scalar] = []
     """Commands that run without asking anybody, such as `pytest [-q] *paths*`."""
     tables: dict[str, WrittenTable | None] = {}

@@ -15,9 +15,15 @@ if TYPE_CHECKING:
 
 class Form(Struct, frozen=True):
     shown: tuple[str, ...] = ()
-    """The files whose contents the command shows."""
+    """The files whose contents the command shows or copies."""
     named: tuple[str, ...] = ()
-    """The files and folders that the command only names."""
+    """The files and folders that it only names."""
+    changed: tuple[str, ...] = ()
+    """The files that it creates, changes or moves."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.shown, *self.named, *self.changed)))
 
 
 _FORMS = {
@@ -32,7 +38,7 @@ _FORMS = {
     "cp": ("npv", "", "copied"),
     "mv": ("nv", "", "copied"),
     "mkdir": ("p", "", "named"),
-    "touch": ("", "", "named"),
+    "touch": ("", "", "changed"),
     "uniq": ("cdiu", "", "none"),
     "wc": ("clmw", "", "named"),
     "ls": ("1aAdFhlrRSt", "", "named"),
@@ -86,13 +92,16 @@ def form_of(command: "Command") -> Form | None:
     elif command.program == "set":
         form = Form() if words in _SETTINGS else None
     elif command.program == "sed" and words[:1] == ("-i",):
-        form = Form(named=words[2:]) if _REPLACED.fullmatch("".join(words[1:2])) and _are_plain(words[2:]) else None
+        form = Form(changed=words[2:]) if _REPLACED.fullmatch("".join(words[1:2])) and _are_plain(words[2:]) else None
     elif command.program in _VERSIONS:
         form = Form() if words == ("--version",) else None
     elif command.program in _FORMS:
         form = _usual(command.program, words)
     read = tuple(word.text for word in command.files_read)
-    return None if form is None or not _are_plain(read) else Form((*form.shown, *read), form.named)
+    written = tuple(word.text for word in command.files_written)
+    if form is None or not _are_plain((*read, *written)):
+        return None
+    return Form((*form.shown, *read), form.named, (*form.changed, *written))
 
 
 def _usual(program: str, words: tuple[str, ...]) -> Form | None:
@@ -108,9 +117,20 @@ def _usual(program: str, words: tuple[str, ...]) -> Form | None:
         operands = operands[1:]
     if not _are_plain(operands) or (kind == "copied" and len(operands) < 2):
         return None
-    if kind == "copied":
-        return Form(operands[:-1], operands[-1:])
-    return Form(named=operands) if kind == "named" else Form(operands)
+    match kind:
+        case "copied":
+            *copied, target = operands
+            if len(copied) > 1 or target == "." or target.endswith("/"):
+                put = tuple(f"{target.rstrip('/')}/{each.rpartition('/')[2]}" for each in copied)
+            else:
+                put = (target,)
+            return Form(operands[:-1], changed=put if program == "cp" else (*copied, *put))
+        case "changed":
+            return Form(changed=operands)
+        case "named":
+            return Form(named=operands)
+        case _:
+            return Form(operands)
 
 
 def _operands(words: tuple[str, ...], flags: str, numbered: str) -> tuple[str, ...] | None:

@@ -4,7 +4,7 @@ import posixpath
 import re
 import shlex
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -378,14 +378,8 @@ class Command(Struct, frozen=True):
 
         Includes operands, option values and redirected files. A command with a closed form names only its files.
         """
-        form = form_of(self)
-        words = self.words if form is None else [Word(each) for each in (*form.shown, *form.named)]
-        if form is None and self.program == "sed" and not any(word.text.startswith(("-e", "--e")) for word in words):
-            # `has_known_scripts` has checked that the script names no file.
-            script = next((at for at, word in enumerate(words) if not word.text.startswith("-")), len(words))
-            words = [*words[:script], *words[script + 1 :]]
         named: list[str] = []
-        for word in (*words, *self.files_read, *self.files_written):
+        for word in self._naming():
             if not word.is_exact:
                 return None
             named += _named_in(word.text)
@@ -393,9 +387,26 @@ class Command(Struct, frozen=True):
             if not value.is_exact:
                 return None
             named += [each for each in _named_in(value.text) if each.startswith("/") or ".." in each]
-        if self.directories is None or any(_REMOTE_HELPER.match(each) for each in named):
+        if any(_REMOTE_HELPER.match(each) for each in named):
             return None
-        return tuple(posixpath.join(folder, each) for each in named for folder in sorted(self.directories))
+        return self.from_start(named)
+
+    def from_start(self, paths: Iterable[str]) -> tuple[str, ...] | None:
+        """Return paths of the command relative to the start. None if the folder that it runs in is unknown."""
+        if self.directories is None:
+            return None
+        return tuple(posixpath.join(folder, each) for each in paths for folder in sorted(self.directories))
+
+    def _naming(self) -> Sequence[Word]:
+        """The words that may name files."""
+        if (form := form_of(self)) is not None:
+            return [Word(each) for each in form.paths]
+        words = self.words
+        if self.program == "sed" and not any(word.text.startswith(("-e", "--e")) for word in words):
+            # `has_known_scripts` checked that the script names no file.
+            script = next((at for at, word in enumerate(words) if not word.text.startswith("-")), len(words))
+            words = (*words[:script], *words[script + 1 :])
+        return (*words, *self.files_read, *self.files_written)
 
     def may_have_option(self, *names: str) -> bool:
         """Whether the words may include one of these options: `-f`, also as in `-rf`; `--force`, also as `--forc`."""

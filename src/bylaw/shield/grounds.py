@@ -122,7 +122,8 @@ def find_grounds(
 def _of_actions(session: Session, postures: Postures, judgement: Judgement, lacks: str) -> tuple[Ground, ...]:
     """Return every policy's ground for each action of a call.
 
-    An action that needs a confirmation must be a separate call, because a card covers exactly one call.
+    A card covers one action. If a call does more than the action that the user must confirm, a person is asked about
+    the whole call.
     """
     found: list[Ground] = []
     for part in judgement.parts:
@@ -132,8 +133,10 @@ def _of_actions(session: Session, postures: Postures, judgement: Judgement, lack
 
 
 def _on_its_own(ground: Ground, part: Judgement) -> Ground:
-    told = f"this call does more than `{part.made.call.tool}`, which the user must confirm. Make a separate call for it"
-    return replace(ground, answer="deny", because=told, for_agent=told, questions=(), puts_card=False)
+    because = f"this call does more than `{part.made.call.tool}`, which the user must confirm"
+    told = f"{because}. Make a separate call for it"
+    question = Question("action", f"{because}. Should the whole call be made?", "person")
+    return replace(ground, answer="ask", because=because, for_agent=told, questions=(question,), puts_card=False)
 
 
 def _of_unresolved(binding: Binding, judgement: Judgement) -> Ground:

@@ -20,7 +20,7 @@ def known_remote(call: git_otherwise, facts):
 
 
 def git_settings(call: git_otherwise, facts):
-    """Git runs with the settings of the project: no option before its command changes them, and the agent edits no file of `.git`."""
+    """Git runs with the settings of the project: an option before its command, or one that names a program, is refused, and the agent edits no file of `.git`."""
     if call.words[0].startswith("-") or any(word.startswith("--up") or word.startswith("--ex") or word.startswith("--rece") for word in call.words):
         return deny("git's command comes first, without options before it")
     return permit()

@@ -1,5 +1,5 @@
 def nothing_published(call: run_listed | run_otherwise, facts):
-    """The agent runs a command that tests, builds, checks or formats the project only if the owner lists it under `runs`.
+    """Commands that test, build, check or format the project run without the user's yes only as the owner lists them under `runs`; they may run any code of the project and download what it needs.
     Any other command that may run code, change packages or rewrite files needs the user's yes, and is refused if it names publishing or deploying."""
     if call.tool == "run_listed":
         return permit()

@@ -1,5 +1,5 @@
-def secret_variables(call: use_secret_variable | look | look_at_others | leave_by_command, facts):
-    """Variables that hold secrets are not printed or passed on."""
+def secret_variables(call: use_secret_variable | look | look_at_others | leave_by_command | run_unknown, facts):
+    """A command with a variable that is named a secret is refused, and so are `env` and `printenv`."""
     if call.tool == "use_secret_variable":
         return deny("it uses a variable that holds a secret")
     if call.program in {"env", "printenv"}:
@@ -7,8 +7,8 @@ def secret_variables(call: use_secret_variable | look | look_at_others | leave_b
     return permit()
 
 
-def secret_files(call: look | look_at_others | leave_by_command | read_elsewhere | read_several_elsewhere | read_path | read_paths | read_other_path | read_other_paths | change_files | change_files_otherwise | git | git_otherwise | run_listed | run_otherwise | use_network | delete | write_path | edit_path | move_from | move_to, facts):
-    """Environment files, private keys and files of credentials are not read, copied or changed."""
+def secret_files(call: look | look_at_others | leave_by_command | read_elsewhere | read_several_elsewhere | read_path | read_paths | read_other_path | read_other_paths | change_files | change_files_otherwise | git | git_otherwise | run_listed | run_otherwise | use_network | delete | write_path | write_other_path | move_from | move_other_from | move_to | move_to_other, facts):
+    """A call that names an environment file, a private key or a file of credentials to read, copy or change it is refused."""
     named = [get(call, "path", "")]
     has_names = call.tool in {"git", "git_otherwise"} and call.words[0] in {"branch", "checkout", "commit", "fetch", "merge", "pull", "push", "rebase", "switch", "tag"}
     for path in get(call, "paths", named):
