@@ -1,9 +1,9 @@
-"""Runs the guards to find the policies behind a turn's look-up, question, statement or call.
+"""Runs the guards to find the policies behind a look-up, question, statement or call in a turn.
 
-The turn works towards a write. The write's guards run twice: on what the agent had seen before the turn, and on what it
-had seen afterwards. A look-up or question serves the policies whose result changes.
+The turn works towards a write. The guards of the write run twice: on what the agent had seen before the turn, and on
+what it had seen afterwards. A look-up or question serves the policies whose result changes.
 
-Notes put a guard's comparisons into words for verified thoughts. A guard may compare `starts_at - now() >= hours(24)`.
+Notes put comparisons by a guard into words for verified thoughts. A guard may compare `starts_at - now() >= hours(24)`.
 A thought with only the start would leave the calculation to a small model. So the thought contains the result: `24
 hours from now is 2025-03-13 09:00: later`.
 """
@@ -39,7 +39,7 @@ class Note(Struct, frozen=True):
     """A comparison that a guard made."""
 
     fact: Fact | None
-    """The compared fact. None if the value comes from the caller or the call."""
+    """The fact that was compared. None if the value comes from the caller or the call."""
     words: str
     name: str = ""
     """The name of a value from the caller or the call."""
@@ -53,7 +53,7 @@ class Note(Struct, frozen=True):
 def notes_of(
     guard: Guard, arguments: Mapping[str, Any], source: FactSource, *, tool: str, now: datetime | None
 ) -> tuple[Note, ...]:
-    """Return the known comparisons before a guard's answer."""
+    """Return the comparisons that a guard makes before its answer, if known."""
     run = _Noting(arguments, source, tool=tool, now=now)
     run.begin(coverage=set())
     with suppress(Split):
@@ -71,7 +71,7 @@ class _Noting(GuardRun):
         super().__init__(*given, **named)
         self.notes: list[Note] = []
         self.facts: list[tuple[Any, Fact]] = []
-        """The values that a guard read. Compared values are found by identity."""
+        """The values that a guard read. Compared values are found by object identity."""
         self.gaps: list[tuple[Any, Any, Any]] = []
         """Differences between values, each with its operands."""
         self.last: Fact | None = None
@@ -128,7 +128,7 @@ class _Noting(GuardRun):
     # Notes.
 
     def compared(self, one: Any, other: Any) -> None:
-        """Note a comparison of two known values on the guard's path."""
+        """Note a comparison of two known values on the path of the guard."""
         if not self.is_noting or isinstance(one, Unknown) or isinstance(other, Unknown):
             return
         one, other = (each if each.__class__ is not bool else int(each) for each in (one, other))
@@ -239,8 +239,8 @@ def _written(value: Any) -> str:
 
 
 def _span(span: timedelta) -> str:
-    """Return a duration in the units that policies use: days if it is more than two whole days, otherwise hours or
-    minutes.
+    """Return a duration in days if it is longer than two days and has no hours, otherwise in hours or minutes, as in
+    policies.
     """
     minutes = round(abs(span).total_seconds() / 60)
     for size, unit in ((1440, "day"), (60, "hour"), (1, "minute")):
@@ -264,7 +264,7 @@ class Serving(Struct, frozen=True):
 
 
 class Saw(Struct, frozen=True):
-    """A fact that the write's guards read, and its value."""
+    """A fact that the guards of the write read, and its value."""
 
     fact: Fact
     field: Field
@@ -274,7 +274,7 @@ class Saw(Struct, frozen=True):
 
 
 class Bearing(Struct, frozen=True):
-    """The results of the write's guards and rules at one turn."""
+    """The results of the guards and rules of the write at one turn."""
 
     purpose: Purpose
     serving: Serving | None
@@ -287,13 +287,13 @@ class Bearing(Struct, frozen=True):
     weighed: tuple[Saw, ...] = ()
     """Facts in `seen` that determine a value of the call."""
     claims: tuple[Note, ...] = ()
-    """Values that the served policies compare with the call's arguments, seen or unseen."""
+    """Values that the served policies compare with the call arguments, whether seen or not."""
     lacking: tuple[Fact, ...] = ()
     """Unseen facts that the turn's look-up would show."""
     questions: tuple[str, ...] = ()
     """Questions that the policies require the agent to ask the user."""
     denials: tuple[str, ...] = ()
-    """The reasons of the guards that deny."""
+    """The reasons given by the guards that deny."""
     is_settled: bool = False
     """Whether every guard permits the write, given the facts seen. If the turn is the write itself, it must also comply
     with every rule.
@@ -321,7 +321,7 @@ def bearing(
 ) -> Bearing:
     """Return the results of the guards and rules for the turn at `span`.
 
-    `events` include at least the turn's results, if known. By default, `purpose` is found from the events.
+    `events` include at least the results of the turn, if known. By default, `purpose` is derived from the events.
     """
     before, turn = events[: span.start], events[span.start : span.end]
     if serving is None:
@@ -371,7 +371,7 @@ def _look(pack: Pack, before: Sequence[Event], call: Call) -> "_Look":
 
 
 class _Look:
-    """Runs a call's guards on the facts seen at one point in a conversation."""
+    """Runs the guards of a call on the facts seen at one point in a conversation."""
 
     def __init__(self, pack: Pack, judged: Judgement) -> None:
         self._pack = pack
@@ -383,7 +383,7 @@ class _Look:
         return {each.policy.id for each in self.evidence if _signature(each) != _signature(then[each.policy.id])}
 
     def shown_by(self, turn: Sequence[Event]) -> set[str]:
-        """Return the policies that lack a fact that the turn's look-ups show."""
+        """Return the policies that lack a fact shown by the look-ups of the turn."""
         looked = {(event.tool, _frozen(event.arguments)) for event in turn if isinstance(event, Call)}
         return {
             each.policy.id
@@ -491,7 +491,7 @@ def _by_calls(pack: Pack, turn: Sequence[Event]) -> Purpose | None:
 
 
 def _question(pack: Pack, events: Sequence[Event], span: TurnSpan, serving: Serving) -> Purpose:
-    """Return whether the turn asks for a fact that only the user knows, and policies still depend on it."""
+    """Return whether the turn asks for a fact that only the user knows while policies still depend on it."""
     text = " ".join(event.text for event in events[span.start : span.end] if isinstance(event, Message))
     open_before = _look(pack, events[: span.start], _untold(pack, serving.call)).asking()
     if "?" not in text or not open_before:

@@ -1,8 +1,8 @@
 """The data sets for the three stages, in the format of TRL and ms-swift: `messages`, and `tools` as JSON text.
 
-A model learns the assistant's messages. Stage 1 has the policy in the system message and no thoughts. Stage 2 has
+A model learns the assistant messages. Stage 1 has the policy in the system message and no thoughts. Stage 2 has
 thoughts and no policy. `answers` has neither, to measure the effect of the thoughts. `rl` contains turns with a reward.
-The source is a pack's own tasks or recorded conversations.
+The source is the tasks of a pack or recorded conversations.
 
 Preference pairs come from an audit: a flagged call, and the look-up that was missing before it. They have no thoughts.
 A true thought can lead to the look-up but not to the flagged call. So with thoughts, a model would learn only whether a
@@ -65,7 +65,7 @@ def tools_text(pack: str) -> str:
 
 
 def conversation_row(pack: str, talk: LessonSeries, shape: Shape, *, document: str = "") -> Row:
-    """Return a row with a whole conversation. A model learns its assistant messages."""
+    """Return a row with a whole conversation. A model learns the assistant messages in it."""
     system = system_message(pack, shape.policy, document=document)
     messages = messages_of(system, talk.lessons, thoughts=shape.thoughts)
     return {"messages": messages, "tools": tools_text(pack), "id": talk.id}
@@ -134,7 +134,7 @@ NESTED = ("expected", "policies", "slots")
 
 
 def write_parquet(out: Path) -> None:
-    """Write each set in a folder as a Parquet file too."""
+    """Also write each set in a folder as a Parquet file."""
     for file in sorted(out.glob("*.jsonl")):
         rows = (
             {name: msgspec.json.encode(value).decode() if name in NESTED else value for name, value in row.items()}
@@ -162,11 +162,11 @@ class SetFile(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True):
-    """How a folder's data sets were made."""
+    """How the data sets in a folder were made."""
 
     schema: str
     pack: str
-    """The pack's name in the command."""
+    """The name of the pack in the command."""
     pack_version: str
     pack_digest: str
     command: str
@@ -307,11 +307,11 @@ class Pairs(Struct, frozen=True):
     examples: int
     """The number of labelled rows for KTO."""
     without: Mapping[str, int]
-    """The number of flagged calls without a pair, by verdict. A look-up would not have helped them."""
+    """The number of flagged calls without a pair, by verdict. These calls needed no look-up."""
 
 
 def marked_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Iterator[Marked]:
-    """Yield a conversation's flagged calls and its certainly correct calls."""
+    """Yield the flagged calls of a conversation, and the calls that are certainly correct."""
     if not judged.calls:
         return
     made = list(turns_of(trajectory))
@@ -414,7 +414,7 @@ def write_pairs(
 
 
 HELD_OUT = 0.1
-"""The share of recorded conversations to set aside for RL turns, at least one of two or more."""
+"""The share of recorded conversations to set aside for RL turns. With two or more, at least one is set aside."""
 Keep = Literal["failed", "flagged", "open"]
 """Kinds of conversations that are otherwise left out: failed, flagged by an audit, or undecided."""
 Watch = Callable[[str, int, int], None]
@@ -432,7 +432,7 @@ def build_from_tasks(
     command: str = "",
     watch: Watch | None = None,
 ) -> Path:
-    """Make sets from a pack's practice tasks. Return the data card's path.
+    """Make sets from the practice tasks of a pack. Return the path of the data card.
 
     `times` and `rl_times` multiply the usual numbers of tasks for training and for RL.
     """
@@ -446,9 +446,7 @@ def build_from_tasks(
 def gold_series(
     part: str, pack: str, times: int, seed: int, dropped: Counter[str], watch: Watch | None = None
 ) -> list[LessonSeries]:
-    """Return the correct conversations for one part of a desk's tasks. `dropped` counts the tasks that the expert
-    fails.
-    """
+    """Return the correct conversations for one part of the tasks. `dropped` counts the tasks that the expert fails."""
     tasks = load_tasks(part, pack, times=times)
     found: list[LessonSeries] = []
     for done, task in enumerate(tasks, start=1):
@@ -475,7 +473,7 @@ def build_from_logs(
     document: str = "",
     for_judge: bool = False,
 ) -> Path:
-    """Make sets from suitable recorded conversations. Return the data card's path.
+    """Make sets from suitable recorded conversations. Return the path of the data card.
 
     `auditor` says which conversations are flagged or undecided. By default, they are audited here, without a world.
     """
@@ -526,7 +524,7 @@ def _left_out(
 
 
 def _remedy(dropped: Counter[str], keep: Collection[Keep]) -> str:
-    """Return advice for the case that no conversation is left."""
+    """Return advice for the user if no conversation is left."""
     if "open" not in keep and any(why.startswith("open: ") for why in dropped):
         return "pass --world to settle undecided conversations, or --keep-open to keep them"
     if "failed" not in keep and set(dropped) - {"unreadable"}:

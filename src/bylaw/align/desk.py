@@ -61,7 +61,7 @@ class Expert(Protocol):
     def act(self) -> Act: ...
 
     def answered(self, answer: Any) -> None:
-        """Receive the last call's result."""
+        """Receive the result of the last call."""
         ...
 
     def replied(self, text: str) -> None:
@@ -70,7 +70,9 @@ class Expert(Protocol):
 
 
 class Desk(Protocol):
-    """A pack's practice tasks. To evaluate an agent, only `tasks` is needed, so other methods may return nothing."""
+    """The practice tasks of a pack. To evaluate an agent, only `tasks` is needed, so other methods may return
+    nothing.
+    """
 
     @property
     def parts(self) -> Sequence[str]:
@@ -78,11 +80,11 @@ class Desk(Protocol):
         ...
 
     def tasks(self, part: str, times: int) -> Sequence[Task]:
-        """Return a part's tasks. `times` multiplies the usual number of learning tasks."""
+        """Return the tasks in a part. `times` multiplies the usual number of learning tasks."""
         ...
 
     def expert(self, task: Task) -> Expert | None:
-        """Return the task's expert, or None."""
+        """Return the expert for the task, or None."""
         ...
 
     def agents(self) -> Mapping[str, Agent]:
@@ -92,7 +94,7 @@ class Desk(Protocol):
 
 @cache
 def open_desk(pack: str) -> Desk:
-    """Return an installed package's desk for the pack."""
+    """Return the desk for the pack from an installed package."""
     name = pack_named(pack).name
     found = entry_points(group=GROUP)
     if name in found.names:
@@ -106,7 +108,7 @@ def open_desk(pack: str) -> Desk:
 
 
 def load_tasks(part: str, pack: str = "clinic", *, times: int = 1) -> Sequence[Task]:
-    """Return the tasks in one part (training, development, test or rl) of a pack's desk.
+    """Return the tasks in one part (training, development, test or rl) of the desk.
 
     `times` multiplies the usual number of training and rl tasks.
     """
@@ -147,7 +149,9 @@ def endpoint(address: str, model: str) -> Generate:
 
 
 def as_chat(message: ChatMessage) -> tuple[Any, str]:
-    """Return a message's role and content. Tool results become user messages, because calls are plain text here."""
+    """Return the role and content of a message. Tool results become user messages, because calls are plain text
+    here.
+    """
     if message["role"] == "tool":
         return "user", f"<tool_response>\n{message['content']}\n</tool_response>"
     return message["role"], message["content"]

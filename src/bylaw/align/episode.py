@@ -1,4 +1,4 @@
-"""Plays one task step by step: a model's outputs, and the replies of the tools and the user.
+"""Plays one task step by step: outputs from a model, and replies from the tools and the user.
 
 Many episodes can be played together. Pass all their `messages` to a model, `step` each episode with its output, and
 continue until all are `done`. A step takes well under a millisecond.
@@ -26,7 +26,7 @@ class Ending(Protocol):
 
     @property
     def database(self) -> bool:
-        """Whether the records are correct at the end."""
+        """Whether the final records are correct."""
         ...
 
     @property
@@ -41,7 +41,7 @@ class Scene(Protocol):
     def opening(self) -> str: ...
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Any:
-        """Return a tool's result. The arguments already fit the tool's schema."""
+        """Return the result of a tool. The arguments already fit its schema."""
         ...
 
     def hear(self, text: str) -> str | None:
@@ -56,7 +56,7 @@ class Scene(Protocol):
 
 
 class Task(Protocol):
-    """A user's task for an agent, with its own records."""
+    """A task from a user, with its own records."""
 
     @property
     def id(self) -> str: ...
@@ -71,14 +71,14 @@ class Task(Protocol):
 
     @property
     def turns(self) -> int:
-        """Return the agent's maximum number of turns."""
+        """Return the maximum number of turns for the agent."""
         ...
 
     def scene(self) -> Scene: ...
 
 
 class Words(Struct, frozen=True):
-    """The number of words in all of an episode's model calls."""
+    """The number of words in all model calls of an episode."""
 
     prompt: int
     """Words in prompts, including the tool lists."""
@@ -90,20 +90,20 @@ class Words(Struct, frozen=True):
 class Outcome(Struct, frozen=True):
     task: str
     database: bool
-    """Whether the records are correct at the end."""
+    """Whether the final records are correct."""
     told: bool
     """Whether the agent told the user everything that the task requires."""
     turns: int
     words: Words
     events: tuple[Event, ...]
-    """The conversation as an audit reads it."""
+    """The conversation in the form that an audit reads."""
     thoughts: tuple[str, ...]
     faults: int
     """The number of outputs that were unreadable, named an unknown tool, or had invalid arguments."""
 
     @property
     def success(self) -> bool:
-        """Whether the records are correct at the end and the agent told the user everything required."""
+        """Whether the final records are correct and the agent told the user everything required."""
         return self.database and self.told
 
 
@@ -205,7 +205,7 @@ class Episode:
 
 
 def misfit(arguments: dict[str, Any], parameters: dict[str, Any], required: tuple[str, ...]) -> str:
-    """Return the reason why arguments do not fit the tool's schema, or an empty string."""
+    """Return the reason why arguments do not fit the schema of the tool, or an empty string."""
     if missing := [name for name in required if name not in arguments]:
         return f"the argument {missing[0]} is missing"
     if unknown := [name for name in arguments if name not in parameters]:
@@ -230,7 +230,7 @@ def _unfit(name: str, schema: dict[str, Any], value: Any) -> str:
 
 
 Generate = Callable[[Sequence[list[ChatMessage]]], list[str]]
-"""A model as a function from conversations to the next output for each."""
+"""A model: a function that takes conversations and returns the next output for each."""
 SIDE_BY_SIDE = 500
 Watch = Callable[[int, int], None]
 """Called with the turn number and the number of unfinished episodes."""

@@ -25,7 +25,7 @@ ROUNDS = 2000
 
 
 class Interval(Struct, frozen=True):
-    """A mean and the range of 95% of the resampled means."""
+    """A mean and its 95% bootstrap interval."""
 
     mean: float
     low: float
@@ -49,7 +49,7 @@ def _mean_of(clusters: Sequence[tuple[float, int]]) -> float:
 class Score(Struct, frozen=True):
     task: str
     cluster: str
-    """The task's cluster. All variants of a task share a cluster."""
+    """The cluster of the task. All variants of a task share a cluster."""
     success: bool
     database: bool
     told: bool
@@ -68,7 +68,7 @@ class Score(Struct, frozen=True):
 
 
 class Evaluation(Struct, frozen=True):
-    """An agent's results on a task set."""
+    """The results of an agent on a task set."""
 
     tasks: int
     passed: Interval
@@ -160,7 +160,7 @@ def matcher(pack: str) -> Matcher:
 
 
 def recall(pack: str, outcome: Outcome) -> tuple[int, int]:
-    """Return the number of policies that an episode's thoughts state, and the number of made-up rules.
+    """Return the number of policies that the thoughts in an episode state, and the number of made-up rules.
 
     Values from the user or a tool may be facts of the case.
     """
@@ -176,8 +176,8 @@ def recall(pack: str, outcome: Outcome) -> tuple[int, int]:
 
 
 def judged_writes(task: Task, outcome: Outcome) -> list[Verdict]:
-    """Return the verdicts on an episode's writes by the pack's own criterion. Writes that a shield stopped are left
-    out.
+    """Return the verdicts on the writes in an episode, by the pack's own criterion. Writes that a shield stopped are
+    left out.
     """
     pack = pack_named(task.pack)
     session = Session(pack, world=world_of(pack, task.rows))
@@ -189,7 +189,7 @@ def judged_writes(task: Task, outcome: Outcome) -> list[Verdict]:
 
 
 def world_of(pack: Pack, rows: dict[str, list[dict[str, Any]]]) -> Snapshot:
-    """Return a task's records as a world that the writes change."""
+    """Return the records of a task as a world that the writes change."""
     found: dict[tuple[str, Key], WorldRecord] = {}
     for name, records in rows.items():
         entity = pack.schema.entities[name]
@@ -205,7 +205,7 @@ def world_of(pack: Pack, rows: dict[str, list[dict[str, Any]]]) -> Snapshot:
 def perform(
     agent: Agent, pack: str, part: str, policy: PolicyPlace, *, limit: int | None = None, watch: Watch | None = None
 ) -> tuple[list[Score], Evaluation]:
-    """Play one part of a pack's tasks. Return the scores, by task and overall."""
+    """Play one part of a pack's tasks. Return the scores for each task and overall."""
     tasks = load_tasks(part, pack)[:limit]
     outcomes = play(tasks, agent, policy=policy, watch=watch)
     scores = [score(task, outcome) for task, outcome in zip(tasks, outcomes, strict=True)]

@@ -2,8 +2,8 @@
 libraries.
 
 Rows have no `tools` column, because the system message lists the tools. With such a column, a template would list them
-again in another format. The chat template is exported too, because some models' templates drop thoughts from earlier
-turns.
+again in another format. The chat template is exported too, because some models have a template that drops thoughts from
+earlier turns.
 
 Each reward takes a `Grader`. The rows come from `bylaw align data`: `required`, `expected`, `slots` and, if available,
 `prompt`.
@@ -30,7 +30,7 @@ CHAT = Path(__file__).parent / "training" / "chatml.jinja"
 
 
 def export(data: Path, trainer: Trainer, out: Path) -> list[Path]:
-    """Write a trainer's files from a folder of sets, and return their paths."""
+    """Write the files for a trainer from a folder of sets, and return their paths."""
     made = find_manifest(data)
     if made is None:
         raise UsageError("there is no `data.json`", place=str(data), hint="create the sets with `bylaw align data`")
@@ -59,7 +59,7 @@ def _is_there(data: Path, name: str) -> bool:
 
 
 def _graded(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the reward's data as JSON text, because a column can have only one type."""
+    """Return the data for the reward as JSON text, because a column can have only one type."""
     return {name: msgspec.json.encode(row[name]).decode() for name in GRADED}
 
 
@@ -93,7 +93,7 @@ def _write(out: Path, name: str, trainer: Trainer, rows: Iterable[Row]) -> Path:
 
 
 def _write_reward(out: Path, trainer: Trainer, made: Manifest) -> Path:
-    """Write a module that grades rows with the pack version that made them."""
+    """Write a module that grades rows with the same pack version that made them."""
     pack = str(Path(made.pack).resolve()) if Path(made.pack).is_dir() else made.pack
     text = (TEMPLATES / f"{trainer}.txt").read_text(encoding="utf-8")
     path = out / "reward.py"
@@ -102,7 +102,7 @@ def _write_reward(out: Path, trainer: Trainer, made: Manifest) -> Path:
 
 
 def pinned_grader(pack: str, digest: str) -> Grader:
-    """Return a grader with the pack version that made the rows. Raise an error if the pack has changed."""
+    """Return a grader with the same pack version that made the rows. Raise an error if the pack has changed."""
     held = load_pack(pack)
     if held.digest != digest:
         raise UsageError(
@@ -134,7 +134,7 @@ def for_trl(grader: Grader) -> Callable[..., list[float]]:
 def for_verl(grader: Grader) -> Callable[..., dict[str, float]]:
     """Return `compute_score` for verl, which scores one output. `ground_truth` is a row or its JSON text.
 
-    The guards need the row's `prompt`, which may be in `extra_info` instead.
+    The guards need the `prompt` of the row, which may be in `extra_info` instead.
     """
 
     def compute_score(
@@ -178,7 +178,9 @@ class _Said(Protocol):
 
 
 def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
-    """Return a reward for verifiers. The task has the row under `gold`, and the turn is the model's first message."""
+    """Return a reward for verifiers. The task has the row under `gold`, and the turn is the first message from the
+    model.
+    """
 
     async def bylaw_reward(task: Any, trace: _Said) -> float:
         first = trace.assistant_messages[0] if trace.assistant_messages else None
@@ -191,7 +193,7 @@ def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
 
 
 def output_of(completion: Any) -> str:
-    """Return the model's output for its turn as one text. A call in a separate field is appended."""
+    """Return the model output for this turn as one text. A call in a separate field is appended."""
     if isinstance(completion, str):
         return completion
     messages = cast(Sequence[Mapping[str, Any]], completion)
@@ -207,7 +209,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     function = cast(Mapping[str, Any], call.get("function") or call)
     arguments: Any = function.get("arguments")
     if isinstance(arguments, str):
-        # Keep other text as it is, so that the format reward can see that it is not a call.
+        # If the text is not JSON, keep it, so that the format reward can see that it is not a call.
         arguments = decode_text(arguments)
     return {"name": function.get("name"), "arguments": arguments if arguments is not None else {}}
 

@@ -1,6 +1,6 @@
-"""Computes the reward for a model's output from its text and the gold turn.
+"""Computes the reward for a model output from its text and the gold turn.
 
-Replies are graded by slots and thoughts by words. Or a model judges both, as in the paper.
+Replies are graded by their slots and thoughts by their words. Alternatively, a model judges both, as in the paper.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,7 +63,7 @@ class Grader:
         self._switches = switches
 
     def grade(self, output: str, gold: Gold) -> Reward:
-        """Return an output's reward. Raises UngradedError if a text was expected and cannot be graded."""
+        """Return the reward for an output. Raises UngradedError if a text was expected and cannot be graded."""
         if gold.needs_judge and self._judge is None:
             hint = "have a judge model grade it (--judge MODEL), or leave the row out"
             raise UngradedError("this text has no slots to grade it by", hint=hint)
@@ -113,7 +113,7 @@ class Grader:
         return 10 * f1(slots, predicted.text, gold=due.text)
 
     def _verdict(self, predicted: ToolCall | Text, prompt: Sequence[Mapping[str, Any]]) -> Verdict | None:
-        """Return the guards' verdict on a write, given the facts seen. Return None for other turns."""
+        """Return the verdict of the guards on a write, given the facts seen. Return None for other turns."""
         if isinstance(predicted, Text):
             return None
         tool = self._pack.schema.tools.get(predicted.tool)
@@ -126,7 +126,7 @@ class Grader:
 
 
 def gold_of(row: Mapping[str, Any]) -> Gold:
-    """Return a row's gold turn. A field may be JSON text, because some trainers store only text."""
+    """Return the gold turn of a row. A field may be JSON text, because some trainers store only text."""
     known = {name: row[name] for name in ("required", "expected", "slots", "prompt") if row.get(name) is not None}
     parsed = {
         name: msgspec.json.decode(value) if isinstance(value, str) and name != "prompt" else value
@@ -158,7 +158,7 @@ class Mark(Struct, frozen=True):
 
 
 class Recalled(Struct, frozen=True):
-    """A model's findings in a thought: ids of correctly stated policies, and made-up rules."""
+    """The result when a model reads a thought: ids of correctly stated policies, and made-up rules."""
 
     recalled: tuple[str, ...]
     made_up: tuple[str, ...]
@@ -185,7 +185,7 @@ class ModelJudge:
         self._answers: dict[str, Answer] = {}
 
     def mark(self, due: str, given: str) -> float:
-        """Return a reply's rating, from 0 to 10."""
+        """Return the rating of a reply, from 0 to 10."""
         return self._answer(mark_question(due, given), Mark).mark
 
     def read(self, thought: str, policies: str) -> Mentions:

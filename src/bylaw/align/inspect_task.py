@@ -27,7 +27,9 @@ Held = Literal["none", "agent", "live", "show"]
 
 @task
 def tasks(pack: str = "clinic", part: str = "development", policy: PolicyPlace = "none", shield: Held = "none") -> Task:
-    """Return a pack's tasks. `part` is development or test. With `policy=context`, the prompt contains the policy."""
+    """Return the tasks of a pack. `part` is development or test. With `policy=context`, the prompt contains the
+    policy.
+    """
     known = {each.id: each for each in load_tasks(part, pack)}
     held = pack_named(pack)
     samples = [
@@ -74,7 +76,7 @@ def converse(known: dict[str, Played], policy: PolicyPlace, shield: Held) -> Any
 
 
 def output_of(message: ChatMessageAssistant) -> str:
-    """Return a model's output, with a separate thought put back at the beginning."""
+    """Return the output of a model. A separate thought is put back at the beginning."""
     parts = message.content if isinstance(message.content, list) else []
     thoughts = [part.reasoning for part in parts if isinstance(part, ContentReasoning)]
     return "".join(f"<think>{thought}</think>\n" for thought in thoughts[:1]) + message.text
@@ -82,7 +84,7 @@ def output_of(message: ChatMessageAssistant) -> str:
 
 @metric
 def near_misses_a_write() -> Metric:
-    """Return the near-misses per write, by the pack's own criterion."""
+    """Return the number of near-misses per write, by the pack's own criterion."""
 
     def rate(scores: list[SampleScore]) -> float:
         return _a_write(scores, "near_misses")

@@ -1,4 +1,4 @@
-"""Splits conversations into turns for learning, each with its thought and its policies."""
+"""Splits conversations into turns for learning, each with a thought and the policies that it serves."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -27,15 +27,16 @@ class Lesson(Struct, frozen=True):
     """The correct text or call, without the thought."""
     call: tuple[str, dict[str, Any]] | None
     thought: str
-    """The thought, or an empty text if the guards do not require this turn."""
+    """The thought. Empty if the guards do not require this turn."""
     slots: tuple[Slot, ...]
     """The values that the text must state, if known."""
     before: tuple[Event, ...]
-    """The conversation before this turn, as an audit reads it."""
+    """The conversation before this turn, in the form that an audit reads."""
     heard: tuple[tuple[str, str], ...]
     """The role and content of each message since the agent's last turn."""
     bearing: Bearing
-    """The evidence for the thought: the turn's purpose, and the policies of the next write that it serves."""
+    """The evidence for the thought: the purpose of the turn, and the policies of the next write that the turn serves.
+    """
 
 
 class LessonSeries(Struct, frozen=True):
@@ -74,7 +75,7 @@ class Played(Struct, frozen=True):
 
 
 def play_careful(task: Task) -> tuple[list[Played], Outcome]:
-    """Return the turns of the desk's expert and the outcome."""
+    """Return the outcome of a task and the turns of the expert."""
     agent = open_desk(task.pack).expert(task)
     if agent is None:
         raise UsageError(f"the desk has no expert for task `{task.id}`", hint="return one from its `expert`")
@@ -95,7 +96,7 @@ def play_careful(task: Task) -> tuple[list[Played], Outcome]:
 
 
 def gold(task: Task, *, seed: int = 0) -> LessonSeries:
-    """Return a task's correct conversation, with a verified thought for every turn."""
+    """Return the correct conversation for a task, with a verified thought for every turn."""
     pack = pack_named(task.pack)
     played, outcome = play_careful(task)
     if not outcome.success:
@@ -124,7 +125,7 @@ def gold(task: Task, *, seed: int = 0) -> LessonSeries:
 
 
 Thoughts = Mapping[str, str | None]
-"""A model's thoughts, by the location of their turn (`place_of`). None is an inadequate thought."""
+"""Thoughts from a model, by the location of their turn (`place_of`). None means that the thought is inadequate."""
 
 
 def acts(events: Sequence[Event]) -> Iterator[TurnSpan]:
@@ -138,15 +139,15 @@ def acts(events: Sequence[Event]) -> Iterator[TurnSpan]:
 
 
 def place_of(trajectory: Trajectory, span: TurnSpan) -> str:
-    """Return a turn's name: the conversation and the step."""
+    """Return the name of a turn, made of the conversation and the step."""
     return f"{trajectory.id}@{span.start}"
 
 
 def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0, thoughts: Thoughts | None = None) -> LessonSeries:
-    """Return a recorded conversation with a thought for every turn, verified or from a model.
+    """Return a recorded conversation with a thought for every turn, either verified or from a model.
 
     Parallel calls follow each other, each with its result. Text that accompanies a call is left out. The conversation
-    ends before the first turn whose model thought is missing or inadequate.
+    ends before the first turn for which the model gave no adequate thought.
     """
     lessons: list[Lesson] = []
     events = trajectory.events
@@ -168,7 +169,7 @@ class Turn(NamedTuple):
     heard: tuple[tuple[str, str], ...]
     """The role and content of each message since the agent's last turn."""
     answer: str
-    """The text, or the call as a model writes it."""
+    """The text, or the call in the form in which a model writes it."""
     call: tuple[str, dict[str, Any]] | None
 
 

@@ -14,7 +14,7 @@ from bylaw.errors import BylawError, RecordError
 
 
 class Line(Struct, frozen=True):
-    """One input line. Its fields show its kind."""
+    """One input line. The fields show whether it is a turn or a text."""
 
     required: frozenset[str]
     recalled: frozenset[str]
@@ -78,10 +78,10 @@ def score_lines(stdin: BinaryIO, stdout: BinaryIO, switches: Switches = PAPER) -
 
 
 def each_line(stdin: BinaryIO, stdout: BinaryIO, work: Callable[[bytes, int, str], Reward]) -> int:
-    """Write each line's result, computed from the line, its number and its location. Return the exit status: 3 if any
-    line failed.
+    """Write the result for each line, computed from the line, its number and its location. Return the exit status: 3 if
+    any line failed.
 
-    A bad line gives a line with `error`, so that output and input stay aligned, and a message on stderr.
+    For a bad line, the output line has an `error`, so that output and input stay aligned, and a message goes to stderr.
     """
     status = 0
     for number, line in enumerate(stdin, start=1):
@@ -101,14 +101,14 @@ Row = dict[str, Any]
 
 
 class Answer(Struct, frozen=True, forbid_unknown_fields=True):
-    """An output and its row. By default, the row has the same line number."""
+    """An output and its row. The default row is the one with the same line number."""
 
     answer: str
     row: int | None = None
-    """The row's line number, starting at 1."""
+    """The line number of the row, starting at 1."""
     task: str | None = None
     turn: int | None = None
-    """The turn's number, if `task` is given."""
+    """The number of the turn, if `task` is given."""
 
 
 def score_answers(stdin: BinaryIO, stdout: BinaryIO, rows: Sequence[Row], grader: Grader) -> int:

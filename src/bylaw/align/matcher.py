@@ -1,12 +1,12 @@
 """Finds the policies that a thought states and the rules that it makes up, using words and values but no model.
 
 A statement is rule-like if it allows, forbids or sets a condition. It states the most similar policy if the values
-match and the statement has the words that distinguish the policy's cases. Any other rule-like statement is made up.
-`words.yaml` has the English words for this, measured on labelled thoughts (`lab/scripts/align_matcher.py`). A model is
-better at reading other models' thoughts (`grader.ModelJudge`).
+match and the statement has the words that distinguish the cases of the policy. Any other rule-like statement is made
+up. `words.yaml` has the English words for this, measured on labelled thoughts (`lab/scripts/align_matcher.py`). A model
+is better at reading thoughts from other models (`grader.ModelJudge`).
 
-A policy's wordings are its definition, its cited sentences, and its guard's denials. Words that fewer policies use
-weigh more. Synonyms are treated as one word.
+The wordings of a policy are its definition, its cited sentences, and the denials of its guard. Words that fewer
+policies use weigh more. Synonyms are treated as one word.
 """
 
 import math
@@ -35,7 +35,7 @@ _STOP = frozenset(WORDS["stop"].split())
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """Return a word's stem, which all its forms share."""
+    """Return the stem of a word, which all its forms share."""
     word = word.lower().removesuffix("'s").replace("'", "").replace("’", "")
     return text_stem(word)
 
@@ -66,7 +66,7 @@ class Wording(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """A policy's wordings, with their values and words."""
+    """The wordings of a policy, with their values and words."""
 
     policy: Policy
     words: frozenset[str]
@@ -75,7 +75,7 @@ class Entry(Struct, frozen=True):
     pairs: Mapping[tuple[str, str], frozenset[str]]
     """Each value with the choices next to it, such as $15.00 with `silver`."""
     bounds: Mapping[str, frozenset[str]]
-    """The policy's upper limits (`most`) and lower limits (`least`)."""
+    """Numbers that are upper limits (`most`) or lower limits (`least`) in the policy."""
     choices: frozenset[str]
     """The enumeration words in the facts and arguments that the policy's guard reads."""
     sentences: tuple[tuple[str, frozenset[str]], ...]
@@ -115,8 +115,8 @@ class Lexicon:
     def closest(self, words: frozenset[str]) -> Iterator[tuple[float, Entry]]:
         """Yield each policy with its similarity, from 0 to 1.
 
-        The similarity is the harmonic mean of the two texts' shares of common words, so one large share cannot make up
-        for a small one.
+        The similarity is the harmonic mean of the shares of common words in both texts, so one large share cannot make
+        up for a small one.
         """
         total = self.weight(words)
         for entry in self.entries.values():
@@ -147,7 +147,9 @@ def _pairs(said: Sequence[str], choices: frozenset[str]) -> dict[tuple[str, str]
 
 
 def beside(text: str, choices: frozenset[str]) -> list[tuple[Value, frozenset[str]]]:
-    """Return each value in a text with the choices in its clause, or else with the choices in an earlier clause."""
+    """Return each value in a text with the choices in the same clause. If there are none, use the choices in an earlier
+    clause.
+    """
     found: list[tuple[Value, frozenset[str]]] = []
     cuts = [
         match.start() for match in re.finditer(r",(?!\d)|;|:|\band\b|\bor\b|\belse\b|\bwith\b(?= \w+ or more)", text)
@@ -164,7 +166,7 @@ def beside(text: str, choices: frozenset[str]) -> list[tuple[Value, frozenset[st
 
 
 def bounds(text: str) -> list[tuple[str, str]]:
-    """Return a text's upper limits (`most`) and lower limits (`least`)."""
+    """Return the numbers that are upper limits (`most`) or lower limits (`least`) in a text."""
     found: list[tuple[str, str]] = []
     for value in values_in(text):
         for way, before in _BOUNDS.items():
@@ -208,7 +210,7 @@ def _texts(pack: Pack, policy: Policy) -> list[str]:
 
 
 ALIKE = 0.5
-"""The minimum similarity of a rule-like statement to a policy that it may state."""
+"""A rule-like statement must be at least this similar to a policy to state that policy."""
 SHARED = 0.08
 """Added to the similarity if the policy and the statement share a value."""
 REMEMBERED = 20_000
@@ -224,7 +226,7 @@ _DENIED = re.compile(r"\b(?:not|no|never|nobody|cannot|without|none|nothing)\b|n
 
 
 class Mentions(Struct, frozen=True):
-    """The policies in a thought (B) and its made-up rules (C)."""
+    """The policies stated in a thought (B) and its made-up rules (C)."""
 
     recalled: frozenset[str]
     made_up: tuple[str, ...]
@@ -236,8 +238,8 @@ class Matcher:
         self._read = lru_cache(maxsize=REMEMBERED)(self._read_statement)
 
     def mentions(self, thought: str, known: Collection[tuple[str, str]] = ()) -> Mentions:
-        """Return B and C for a thought. `known` contains values from the conversation, which may be facts of the
-        case.
+        """Return the policies (B) and made-up rules (C) in a thought. `known` contains values from the conversation,
+        which may be facts of the case.
         """
         right: set[tuple[int, str]] = set()
         wrong: set[tuple[int, str]] = set()
@@ -250,7 +252,7 @@ class Matcher:
                 (right if is_right else wrong).add((statement.sentence, policy))
                 if not is_right:
                     made_up.append(statement.text)
-        # One wrong part makes the whole sentence wrong for the policy.
+        # If one part of a sentence is wrong, the whole sentence is treated as a wrong statement of the policy.
         return Mentions(frozenset(policy for _, policy in right - wrong), tuple(made_up))
 
     def _read_statement(self, statement: "Statement", known: frozenset[tuple[str, str]]) -> tuple[str, bool] | None:
@@ -273,7 +275,7 @@ class Matcher:
         return entry if score >= ALIKE else None
 
     def _is_right(self, text: str, entry: Entry, known: Collection[tuple[str, str]]) -> bool:
-        """Whether a statement has the policy's values, limits and cases."""
+        """Whether a statement has the same values, limits and cases as the policy."""
         for value, words in beside(text, entry.choices):
             kind, number = value.key
             # A number without a unit matches any unit. "No charge" is $0.00.
@@ -300,8 +302,8 @@ class Matcher:
     def _is_of_the_case(self, text: str, value: Value, entry: Entry) -> bool:
         """Whether a known value is only a fact of the case and not part of the rule.
 
-        The value belongs to the rule if it follows a word such as `more than`, or if the statement lacks the policy's
-        own value of this kind.
+        The value belongs to the rule if it follows a word such as `more than`, or if the statement lacks the value of
+        this kind from the policy.
         """
         if _LIMIT.search(text[: value.start]):
             return False
@@ -329,7 +331,7 @@ class Statement(Struct, frozen=True):
 
 
 def _beginnings(kinds: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for the beginnings of these templates' sentences."""
+    """Return a pattern for the beginnings of sentences from these templates."""
     sentences = {each for kind in kinds for text in SENTENCES[kind] for each in _SENTENCES.split(text)}
     found = {each.partition("{")[0].strip() for each in sentences} - {""}
     return re.compile("|".join(re.escape(each) for each in sorted(found, key=len, reverse=True)))
@@ -340,7 +342,7 @@ _CASE = _beginnings(SENTENCES.keys() - {"one", "many"})
 
 
 def statements(thought: str) -> Iterator[Statement]:
-    """Yield a thought's sentences and list items, without template text about the case."""
+    """Yield the sentences and list items in a thought, without template text about the case."""
     for number, sentence in enumerate(_SENTENCES.split(thought)):
         head = _POLICIES.match(sentence)
         if head is None and _CASE.match(sentence):
@@ -351,14 +353,14 @@ def statements(thought: str) -> Iterator[Statement]:
 
 
 class Checked(Struct, frozen=True):
-    """The comparison of a thought with the guards' findings at its turn."""
+    """The result of comparing a thought with the findings of the guards at its turn."""
 
     missing: tuple[str, ...]
     """Policies that the turn needs but the thought lacks."""
     beside: tuple[str, ...]
     """Policies that the thought states but the turn does not need."""
     made_up: tuple[str, ...]
-    """Rules of no policy, and amounts and days from neither a policy nor the conversation."""
+    """Rules that belong to no policy, and amounts and days that are in neither a policy nor the conversation."""
 
     @property
     def is_faithful(self) -> bool:
@@ -372,7 +374,7 @@ class Checked(Struct, frozen=True):
 
 
 def check(pack: Pack, thought: str, found: Bearing, reader: Matcher, said: str = "") -> Checked:
-    """Check a thought against the guards' findings. Values in `said`, the conversation, are allowed."""
+    """Check a thought against the findings of the guards. Values from the conversation (`said`) are allowed."""
     shown = {value.key for value in values_in(said)}
     mentions = reader.mentions(thought, shown)
     stated = [pack.policies[name] for name in {*found.required, *mentions.recalled}]

@@ -1,6 +1,6 @@
-"""Reads a model's output: an optional thought, then a text for the user or one tool call in JSON.
+"""Reads the output of a model: an optional thought, then a text for the user or one tool call in JSON.
 
-A whole prompt of such turns can be read as events for the guards.
+A prompt that contains such turns can be read as events for the guards.
 """
 
 import re
@@ -20,7 +20,7 @@ _FENCE = re.compile(r"```(?:json)?\s*\n?(.*?)\n?\s*```\s*", re.DOTALL)
 
 class Output(Struct, frozen=True):
     thought: str | None
-    """The think block's content, or None if there is none."""
+    """The content of the think block, or None if there is none."""
     tool: str | None
     """The called tool, or None for a text."""
     arguments: dict[str, Any]
@@ -76,7 +76,9 @@ def write_call(tool: str, arguments: dict[str, Any]) -> str:
 
 
 def events_of(messages: Sequence[Mapping[str, Any]]) -> list[Event]:
-    """Return a prompt's conversation as an audit reads it. If the output is a call, so is the event."""
+    """Return the conversation in a prompt in the form that an audit reads. An output that is a call becomes a call
+    event.
+    """
     transcript = Transcript()
     follow((msgspec.convert(_plain(message), ChatMessage, strict=False) for message in messages), transcript)
     return transcript.events

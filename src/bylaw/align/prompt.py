@@ -27,7 +27,7 @@ def pack_named(name: str) -> Pack:
 
 @cache
 def system_message(pack: str, policy: PolicyPlace, *, document: str = "") -> str:
-    """Return the system prompt. `document` is the policy's text for a pack that has none."""
+    """Return the system prompt. `document` is the text of the policy for a pack that has none."""
     held = pack_named(pack)
     when = f" It is {held.now:%A, %Y-%m-%d %H:%M}." if held.now else ""
     parts = [f"You are the assistant of {held.title}.{when} {HOW}", tool_lines(pack), *_asking(held)]
@@ -40,7 +40,7 @@ def system_message(pack: str, policy: PolicyPlace, *, document: str = "") -> str
 
 
 def _asking(pack: Pack) -> list[str]:
-    """Return the pack's instructions for asking for confirmation, if it has any."""
+    """Return instructions from the pack for asking for confirmation, if there are any."""
     put = {tool.name: tool.put_as[0] for tool in pack.schema.tools.values() if tool.put_as}
     asks = next((each.words.asks for each in pack.book.predicates.values() if each.consent), ())
     if not put or not asks:

@@ -17,9 +17,10 @@ Mark = Annotated[float, Meta(ge=0, le=10)]
 Mismatch = Literal["paper", "floor"]
 
 SOFT, HARD = 100, 250
-"""The limits for a thought's length in words. The penalty starts at the first and is complete at the second."""
+"""The limits for the length of a thought in words. The penalty starts at the first limit and is complete at the second.
+"""
 TOP = 3
-"""A turn's reward is between -TOP and TOP."""
+"""The reward of a turn is between -TOP and TOP."""
 
 _FAULT: dict[Verdict, Fraction] = {
     "compliant": Fraction(0),
@@ -49,12 +50,12 @@ class Text(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Turn(Struct, frozen=True):
-    """The data for one turn's rewards."""
+    """The data for the rewards of one turn."""
 
     required: frozenset[str]
     """The policies that the turn needs (A)."""
     recalled: frozenset[str]
-    """The policies in the thought (B)."""
+    """The policies stated in the thought (B)."""
     hallucinated: Count
     """The number of made-up rules in the thought (|C|)."""
     thought_words: Count
@@ -77,7 +78,7 @@ class Switches(Struct, frozen=True):
 
 
 class Reward(Struct, frozen=True, omit_defaults=True):
-    """The terms of a turn's reward and their sum. Penalties are positive and are subtracted."""
+    """The terms of the reward for a turn, and their sum. Penalties are positive and are subtracted."""
 
     format: float
     turn: float
@@ -142,7 +143,7 @@ def turn_reward(expected: ToolCall | Judged, predicted: ToolCall | Text, mismatc
 
 
 def matched(expected: ToolCall, predicted: ToolCall) -> Fraction:
-    """Return the correct share of a call's tool name, parameter names and values.
+    """Return how much of a call is correct: its tool name, parameter names and values.
 
     Correct parameters count even if the tool name is wrong.
     """

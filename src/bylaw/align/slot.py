@@ -87,7 +87,7 @@ def _counts(text: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _clear_days(text: str) -> list[Day]:
-    """Return a text's days, without ambiguous ones such as `3/4`."""
+    """Return the days in a text, without ambiguous ones such as `3/4`."""
     every = days(text.lower())
     return [each for each in every if all(other.month == each.month for other in every if other.start == each.start)]
 
@@ -97,11 +97,13 @@ DENIAL = re.compile(
     r"|isn['’]t possible|not something I can|sorry|unfortunately|declin\w+|refus\w+)\b",
     re.IGNORECASE,
 )
-"""Matches refusals only roughly, so a match only lowers a score or leaves a text out."""
+"""Matches words of refusal. The match is only approximate, so it may lower a score or leave a text out, but nothing
+else.
+"""
 
 
 class Slot(Struct, frozen=True):
-    """A required value in a text: an amount, day, time, reason, question or subject."""
+    """A value that a text must contain: an amount, day, time, reason, question or subject."""
 
     kind: Literal["amount", "date", "time", "ground", "question", "thing"]
     value: str
@@ -123,7 +125,7 @@ class Slot(Struct, frozen=True):
 
 
 def f1(slots: Sequence[Slot], text: str, *, gold: str) -> float:
-    """Return a score from 0 to 1 for a text that should state a gold text's slots and no other values of these kinds.
+    """Return a score from 0 to 1 for how well a text states the slots of a gold text.
 
     Other amounts, days, ids and questions lower the score. A refusal that is not in the gold text, or a question about
     the wrong subject, makes it 0.
@@ -169,7 +171,7 @@ _LONGEST = 60
 
 
 def recorded_slots(text: str, before: Sequence[Event], found: Bearing) -> tuple[Slot, ...]:
-    """Return a recorded text's slots. The result is empty if the text cannot be checked."""
+    """Return the slots of a recorded text. The result is empty if the text cannot be checked."""
     if DENIAL.search(text):
         return ()
     known = _Known(before, found)
@@ -185,7 +187,7 @@ def recorded_slots(text: str, before: Sequence[Event], found: Bearing) -> tuple[
 
 
 class _Known:
-    """Values known before a text from results, the guards' facts and the next write."""
+    """Values known before a text: from results, from the facts of the guards, and from the next write."""
 
     def __init__(self, before: Sequence[Event], found: Bearing) -> None:
         self.amounts: set[Decimal] = set()
@@ -253,6 +255,6 @@ def _names(value: str) -> bool:
 
 
 def _said(name: str) -> str:
-    """Return a pattern for a name, with spaces, hyphens or underscores."""
+    """Return a pattern for a name written with spaces, hyphens or underscores."""
     words = r"[ _-]".join(map(re.escape, re.split(r"[ _-]", name)))
     return rf"(?i:(?<![\w@.-]){words}(?![\w@-]))"

@@ -29,7 +29,7 @@ UNJUDGED = "could not be audited"
 
 
 class JudgedCalls(Struct, frozen=True):
-    """An audit's findings in one conversation: its calls and the broken rules."""
+    """The findings of an audit in one conversation: its calls and the broken rules."""
 
     criterion: Criterion
     calls: Sequence[Mapping[str, Any]] = ()
@@ -85,7 +85,7 @@ class KeptAudit:
 
     @property
     def audited(self) -> Audited | None:
-        """The audit's logs and pack. None for a redacted audit, which does not name its logs."""
+        """The logs and the pack of the audit. None for a redacted audit, which does not name its logs."""
         path = self.store.path / "audited.json"
         return msgspec.json.decode(path.read_bytes(), type=Audited) if path.is_file() else None
 
@@ -99,7 +99,9 @@ class KeptAudit:
         return {pack["digest"], *(each["digest"] for each in pack["variants"])}
 
     def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
-        """Return one conversation's audit. Without writes or findings, the conversation is suitable for learning."""
+        """Return the audit of one conversation. Without writes or findings, the conversation is suitable for
+        learning.
+        """
         is_judged = f"{file}#{trajectory.position}" not in self._unjudged
         rules = [line["rule"] for line in self._rules.get(trajectory.id, ())]
         return JudgedCalls(self.store.criterion, self._calls.get(trajectory.id, ()), rules, is_judged)
@@ -109,8 +111,8 @@ Auditor = FreshAudit | KeptAudit
 
 
 Unfit = Literal["no turn", "unreadable call", "unknown tool", "unfit arguments", "made-up id", "failed"]
-"""The reason why a conversation is unsuitable. `made-up id` is an id that neither the user, the host nor a result had
-shown. `failed` means that the source reports a failure.
+"""The reason why a conversation is unsuitable. `made-up id`: an id that neither the user, the host nor a result had
+shown. `failed`: the source reports a failure.
 """
 
 

@@ -1,7 +1,7 @@
-"""Verified thoughts: what an agent should think at a turn, written from the guards' findings without a model.
+"""Verified thoughts: what an agent should think at a turn, written from the findings of the guards without a model.
 
-A thought states policies in the pack's words and facts as tools showed them. Its conclusion is the guards' conclusion.
-The wording varies with the seed. Policies are described in words, never named by id.
+A thought states policies in the words of the pack, and facts as tools showed them. Its conclusion is the conclusion of
+the guards. The wording varies with the seed. Policies are described in words, never named by id.
 """
 
 import random
@@ -30,7 +30,7 @@ _LONGEST_WORDING = 22
 
 
 def wish(tool: Tool | None, name: str) -> str:
-    """Return a write's effect in words that start with `to`."""
+    """Return the effect of a write in words that start with `to`."""
     said = re.split(r"[.,;:(]", tool.description if tool is not None else "")[0].strip()
     if said and len(said.split()) <= _LONGEST_WISH:
         return said[0].lower() + said[1:]
@@ -38,7 +38,7 @@ def wish(tool: Tool | None, name: str) -> str:
 
 
 def wordings(policy: Policy) -> list[str]:
-    """Return a policy's wordings: its definition and, if short enough, its cited sentence."""
+    """Return the wordings of a policy: its definition and, if short enough, its cited sentence."""
     cited = [each.text.strip() for each in policy.citations if each.text]
     short = [text for text in cited if len(text.split()) <= _LONGEST_WORDING and not re.search(r"[.:;] \S", text)]
     return list(dict.fromkeys([policy.definition, *(short if len(policy.citations) == 1 else ())]))
@@ -63,14 +63,14 @@ def inner(sentence: str, names: frozenset[str]) -> str:
 
 
 def names_in(pack: Pack) -> frozenset[str]:
-    """Return the words with a capital letter inside the sentences of the document or the definitions."""
+    """Return the words in the document and the definitions that have a capital letter inside a sentence."""
     texts = [policy.definition for policy in pack.policies.values()]
     texts += [each.text for policy in pack.policies.values() for each in policy.citations if each.text]
     return frozenset(found for text in texts for found in re.findall(r"(?<=[a-z,] )[A-Z][a-z]+", text))
 
 
 def label(name: str) -> str:
-    """Return a field's name in words, without "id"."""
+    """Return the name of a field in words, without "id"."""
     return " ".join(words_of(name.removesuffix("_id")))
 
 
@@ -137,7 +137,7 @@ class Thought(Struct, frozen=True):
     """A verified thought and its evidence."""
 
     text: str
-    """The text without `<think>` tags, or an empty text if no true thought leads to this turn."""
+    """The text without `<think>` tags. Empty if no true thought leads to this turn."""
     bearing: Bearing
 
     @property
@@ -179,8 +179,8 @@ class _Composer(Struct):
     turn: Sequence[Event]
     rng: random.Random
     brevity: int
-    """Level 1 leaves out the wish. Level 2 also leaves out the missing facts. Level 3 also uses each policy's shortest
-    wording.
+    """Level 1 leaves out the wish. Level 2 also leaves out the missing facts. Level 3 also uses the shortest wording of
+    each policy.
     """
     names: frozenset[str]
 

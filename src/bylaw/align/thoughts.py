@@ -26,7 +26,7 @@ RUBRICS: tuple[Rubric, ...] = get_args(Rubric)
 THRESHOLDS: dict[Rubric, int] = {"faithfulness": 10, "completeness": 9, "atomicity": 7, "style": 6}
 """The minimum ratings, from the paper's Table 6."""
 ROUNDS = 4
-"""The maximum number of refinements before a turn is dropped."""
+"""The maximum number of times to refine a thought before its turn is dropped."""
 _PROMPTS = Path(__file__).parent / "prompts"
 _Shape = TypeVar("_Shape")
 
@@ -62,7 +62,7 @@ class Fault(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """The reviewers' findings for the refinement."""
+    """The findings of the reviewers, used to refine the thought."""
 
     errors: list[Fault]
     good: str
@@ -78,7 +78,7 @@ class Round(Struct, frozen=True):
     scores: dict[str, int]
     passed: bool
     faithful: bool | None = None
-    """Whether the guards' findings confirm the thought. None if unchecked."""
+    """Whether the findings of the guards confirm the thought. None if unchecked."""
     complete: bool | None = None
 
 
@@ -105,7 +105,7 @@ class _Work(Struct):
 
 
 Check = Callable[[str, str], Checked]
-"""Checks a turn's thought against the guards. The id names the turn."""
+"""Checks the thought for a turn against the guards. The id names the turn."""
 
 
 def write_thoughts(
@@ -133,7 +133,7 @@ def write_thoughts(
 
 
 def requests_for(turns: Sequence[Turn]) -> list[Request]:
-    """Return the questions of the first step, for an estimate."""
+    """Return the questions of the first step. They are used for an estimate."""
     return [request("generate", Draft, _fields(_Work(turn))) for turn in turns]
 
 

@@ -184,7 +184,7 @@ class BuiltIns(Operations):
         return len(set(items))
 
     def opaque(self, name: str, text: str, parts: Sequence[Any]) -> Unknown:
-        """Return a built-in's result for an unknown list."""
+        """Return the result of a built-in for an unknown list."""
         decider = next(part.decider for part in parts if isinstance(part, Unknown))
         needs = gathered(parts)
         match name:
@@ -205,7 +205,7 @@ class BuiltIns(Operations):
         return any(values)
 
     def many(self, name: str, values: Any) -> Any:
-        """Return a list's items, or the built-in's result if the list is unknown."""
+        """Return the items of a list, or the result of the built-in if the list is unknown."""
         self.spend(1)
         if isinstance(values, Unknown):
             return self.opaque(name, f"{name}({values.text})", (values,))
@@ -318,8 +318,8 @@ class BuiltIns(Operations):
         return self.do_time(value).date()
 
     def do_time(self, value: Any, clock: Any = None) -> Any:
-        """Return the instant of a time or an ISO string, the start of a date, or a date with a time of day such as
-        `10:00`.
+        """Return the instant of a time or an ISO string, the start of a date, or a time of day such as `10:00` on a
+        date.
         """
         if clock is not None:
             return self.on_day(value, clock)

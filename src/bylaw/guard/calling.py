@@ -32,7 +32,7 @@ _KINDS: Mapping[str, ValueKind] = {
 
 
 class Trial:
-    """The answer for one member (None if unsure), and the facts behind it."""
+    """The answer for one member (None if unsure), and the facts that it depends on."""
 
     __slots__ = ("answer", "asked", "doubtful", "is_noting", "key", "memo", "open", "reads")
 
@@ -48,7 +48,7 @@ class Trial:
 
 
 NOT_SURE = (Unsure, Stuck, Absent, Failure, ArithmeticError, TypeError, ValueError, LookupError)
-"""Exceptions that leave a member's answer unknown."""
+"""Exceptions that leave the answer for a member unknown."""
 
 
 def any_seen(
@@ -63,8 +63,8 @@ def any_seen(
 ) -> Any:
     """Evaluate `any(body for x in facts.X.seen(match))`.
 
-    One certain match settles the question, and only the facts read for that member are recorded. In a run over the
-    world, members that the agent had fully seen come first.
+    One certain match is enough, and then only the facts read for that member are recorded. In a run over the world,
+    members that the agent had fully seen come first.
     """
     run.is_open = True
     run.spend(weight)
@@ -157,8 +157,8 @@ FOLDED = ("date", "time", "days", "hours", "money")
 
 
 class Calling:
-    """Translates calls. A comprehension's first list is checked before the loop, so that an unknown list becomes an
-    Unknown.
+    """Translates calls. The first list of a comprehension is checked before the loop, so that an unknown list becomes
+    an Unknown.
     """
 
     def __init__(self, reading: Reading, test: Translate) -> None:
@@ -320,7 +320,7 @@ class Calling:
         return self.run("turns_or_none" if may_be_none else "turns", source, ast.Constant(1 + size // NODES_PER_TICK))
 
     def targets(self, node: ast.expr, source: ast.expr) -> list[str]:
-        """Return the loop's variable, or its variables if it iterates over pairs."""
+        """Return the variable of the loop, or its variables if it iterates over pairs."""
         width = _width(source)
         if not width or not isinstance(node, ast.Tuple):
             return [self.target(node)]
@@ -401,7 +401,7 @@ class Calling:
         return ast.Call(self.scope.constant(any_seen), [ast.Name("_", ast.Load()), *told], [])
 
     def free(self, node: ast.AST, outer: Sequence[set[str]]) -> ast.expr:
-        """Return a comprehension's free variables. With its text, they identify its question."""
+        """Return the free variables of a comprehension. With its text, they identify the question that it asks."""
         known = set[str]().union(*outer) | self.scope.sure
         targets = [part.target for part in ast.walk(node) if isinstance(part, ast.comprehension)]
         own = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}

@@ -37,13 +37,13 @@ GuardOutcome = Literal["permit", "deny", "undetermined", "failed"]
 
 
 class Completion(Struct, frozen=True):
-    """A guard's result under one set of assumptions about the facts that only the user or host can supply."""
+    """The result of a guard under one set of assumptions about the facts that only the user or host can supply."""
 
     assume: Assumptions
     """Pass these assumptions to `evaluate` to evaluate only this completion."""
     outcome: GuardOutcome
     because: str = ""
-    """The denial's text, the failure's reason and line, or the limit that was reached."""
+    """The text of the denial, the reason and line of the failure, or the limit that was reached."""
     reads: tuple[Fact, ...] = ()
     """System facts in reading order, up to the first unknown fact."""
     lacking: tuple[Fact, ...] = ()
@@ -198,7 +198,7 @@ def _stuck(guard: Guard, run: GuardRun, stuck: Stuck) -> tuple[Any, str]:
 
 
 def _whose(error: Exception, guard: Guard, run: GuardRun, line: int) -> str:
-    """Return the types of the call's arguments on the failing line, for an error about two incompatible values."""
+    """Return the types of the arguments on the failing line, for an error about two incompatible values."""
     if not isinstance(error, TypeError):
         return ""
     named = [name for name in guard.parts_named_at(line) if name in run.admitted]
@@ -207,7 +207,7 @@ def _whose(error: Exception, guard: Guard, run: GuardRun, line: int) -> str:
 
 
 def is_ours(error: Exception) -> bool:
-    """Whether an error is a bug in Bylaw, and not caused by the guard or by a wrong type."""
+    """Whether an error is a bug in Bylaw, and not in the guard or the type of a value."""
     if isinstance(error, Failure | ValueError | ArithmeticError | RecursionError | MemoryError):
         return False
     last = ""
@@ -220,7 +220,7 @@ def is_ours(error: Exception) -> bool:
 
 
 def line_of(trace: TracebackType | None, guard: Guard) -> int:
-    """Return the guard's line that raised an error."""
+    """Return the line in the guard that raised an error."""
     line = guard.line
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == guard.file:
@@ -247,7 +247,7 @@ _KINDS = {
 
 
 def reason_of(error: Exception) -> str:
-    """Return a one-line message. Python's errors are reworded, Bylaw's are not."""
+    """Return a one-line message. Errors from Python are reworded, errors from Bylaw are not."""
     match error:
         case Failure():
             return str(error)
@@ -344,7 +344,7 @@ def compile_value(text: str, *, vocabulary: Vocabulary, file: str, line: int = 1
 
 
 def compute_value(guard: Guard, arguments: Mapping[str, Any], source: FactSource) -> Computed:
-    """Return a compiled expression's value for one call, or the unknown facts behind it."""
+    """Return the value of a compiled expression for one call, or the unknown facts that it depends on."""
     run = Inquiry(arguments, source)
     run.zone = guard.zone
     run.begin()
@@ -360,7 +360,7 @@ def compute_value(guard: Guard, arguments: Mapping[str, Any], source: FactSource
             raise
         fault = reason_of(error)
     lacking.update(gathered(values_inside(value)))
-    # With several possible paths, the value is unknown, because each path may give a different one.
+    # If several paths are possible, the value is unknown, because each path may give a different one.
     lacking.update(dict.fromkeys((*run.lacking, *run.asked, *run.doubtful)))
     run.close()
     return Computed(None, tuple(lacking)) if lacking else Computed(value, (), fault)

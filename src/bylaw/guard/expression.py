@@ -16,7 +16,7 @@ from bylaw.guard.scope import Reading, Scope
 from bylaw.text.number import figure
 
 _MADE = {"money": "money", "date": "date", "datetime": "time"}
-"""Built-ins that convert text to a field's type before a comparison."""
+"""Built-ins that convert text to the type of a field before a comparison."""
 
 _PARTS = frozenset(("present", "part", "item", "do_get"))
 """Operations that return a part of a record. Its type is not declared."""
@@ -165,7 +165,7 @@ class Expressions:
         return self.run(method, left, right)
 
     def check_words(self, node: ast.Compare, operands: Sequence[ast.expr]) -> None:
-        """Report a comparison of a field with a constant that it can never equal, probably a typo."""
+        """Report a comparison of a field with a constant that it can never equal. This is probably a typo."""
         for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
             for side, other in ((left, right), (right, left)):
                 if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) or self.reading.field_of(other) is not None:
@@ -255,7 +255,7 @@ def _is_plain(node: ast.expr) -> bool:
 
 
 def _may_be_read_otherwise(node: ast.expr) -> bool:
-    """Whether a value of another type may mean this constant, although Python says that they differ."""
+    """Whether a value of another type may mean the same as this constant, although Python treats them as different."""
     return isinstance(node, ast.Constant) and node.value is not None and may_be_read_otherwise(node.value)
 
 

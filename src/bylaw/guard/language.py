@@ -41,7 +41,7 @@ NODES_PER_TICK = 50
 
 
 class Vocabulary(Struct, frozen=True):
-    """The names that a pack's guards may use."""
+    """The names that the guards of a pack may use."""
 
     entities: Mapping[str, Entity]
     arguments: frozenset[str] = frozenset()
@@ -177,7 +177,7 @@ def children_of(node: ast.AST) -> list[ast.AST]:
 
 
 def parts_of(node: ast.AST) -> list[ast.AST]:
-    """Return a node and its descendants, level by level. Cached, because a guard's tree never changes."""
+    """Return a node and its descendants, level by level. Cached, because the tree of a guard never changes."""
     kept = vars(node)
     parts: list[ast.AST] | None = kept.get("parts")
     if parts is None:
@@ -194,8 +194,8 @@ def fields_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
 
 
 def parts_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
-    """Return the parts of records that are compared with `None`, such as `get(x, "name")`, without the call's
-    arguments.
+    """Return the parts of records that are compared with `None`, such as `get(x, "name")`, but not the arguments of the
+    call.
     """
     named = _named(parts, _part)
     return frozenset(name for side in _sides(parts) for name in _names(side, named, _part))
@@ -278,7 +278,7 @@ _OF_ACT = "act.arguments"
 
 
 def unnamed_kinds(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef]) -> frozenset[str]:
-    """Return the entities whose key is not just one of the call's arguments.
+    """Return the entities whose key is not just an argument of the call.
 
     `parts` are the nodes of a function and of the shared functions that it calls.
     """
@@ -333,8 +333,8 @@ def _names_of_arguments(bindings: Sequence[tuple[str, ast.expr | None]]) -> froz
 
 
 def _bindings(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef]) -> Iterator[tuple[str, ast.expr | None]]:
-    """Yield every assigned variable with its value or the list that it iterates over. The value is None for other
-    assignments.
+    """Yield every assigned variable with its value, or with the list if it is a loop variable. The value is None for
+    other assignments.
     """
     plain: set[int] = set()
     for node in parts:

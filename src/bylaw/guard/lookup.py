@@ -67,7 +67,7 @@ class _Search(BuiltIns):
 def parse_lookups(
     text: str, *, file: str, vocabulary: Vocabulary
 ) -> tuple[dict[str, LookupFunction], list[GuardError]]:
-    """Return a file's look-up functions, by name, and all errors."""
+    """Return the look-up functions in a file, by name, and all errors."""
     functions, faults = functions_of(text, file=file)
     lookups: dict[str, LookupFunction] = {}
     for node in functions:

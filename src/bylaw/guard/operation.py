@@ -1,6 +1,7 @@
-"""Arithmetic, comparisons and built-ins on values. All are size-limited and accept Unknowns. With money, a float
-becomes the decimal that Python prints for it, because JSON contains 19.99 and not the nearest binary number. With a
-time, a date becomes the start of its day. Times are compared in UTC, and a time without an offset is in UTC.
+"""Arithmetic, comparisons and built-ins on values. All are size-limited and accept Unknowns. In a calculation with
+money, a float becomes the decimal that Python prints for it, because JSON contains 19.99 and not the nearest binary
+number. A date compared with a time means the start of the day. Times are compared in UTC, and a time without an offset
+is in UTC.
 """
 
 import operator
@@ -70,7 +71,7 @@ def fail(message: str) -> NoReturn:
 
 
 def name_of(value: Any) -> str:
-    """Return the name of a value's type for messages."""
+    """Return the name of the type of a value for messages."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -195,7 +196,7 @@ def _arithmetic(name: str) -> "Callable[[Operations, Any, Any], Any]":
 
 
 class Operations:
-    """The operations that compiled code calls. `ticks` is the path's remaining budget."""
+    """The operations that compiled code calls. `ticks` is the remaining budget of the path."""
 
     __slots__ = ("ticks", "zone")
 
@@ -247,7 +248,7 @@ class Operations:
             if order in ("==", "!=") and one != other and (why := parts_not_alike(one, other)):
                 fail(why)
         if one.__class__ is datetime and other.__class__ is datetime:
-            # When clocks are set back, one hour occurs twice, and only UTC gives its order.
+            # When clocks are set back, one hour occurs twice. Only UTC shows the order of times in it.
             one, other = self.instant(one), self.instant(other)
         return ORDERS[order](one, other)
 
@@ -302,11 +303,13 @@ class Operations:
         return self._is_none_of(value, container)
 
     def _is(self, one: Any, other: Any) -> Any:
-        """Whether a value equals a list item. Other items need not be comparable with it."""
+        """Whether a value equals a list item. The list may also contain items of other types."""
         return not not_alike(one, other) and self.equal(one, other)
 
     def _is_none_of(self, value: Any, items: Iterable[Any]) -> bool:
-        """Whether no item equals the value. Fails if an item may be the value in another form, such as `"4711"`."""
+        """Whether no item equals the value. Fails if an item may be the same value in another form, such as
+        `"4711"`.
+        """
         for item in items:
             if item.__class__ is not value.__class__ and (why := not_alike(value, item)):
                 fail(why)
@@ -392,7 +395,9 @@ def _is_of_both(one: Any, other: Any) -> bool:
 
 
 def _moments(one: Any, other: Any) -> tuple[Any, Any]:
-    """Convert two operands to times. With a time or part of a day, a date becomes the start of its day."""
+    """Convert two operands to times. If the other operand is a time or part of a day, a date becomes the start of its
+    day.
+    """
     one, other = alike(one, other)
     for part, shift in ((one, other), (other, one)):
         if part.__class__ is date and shift.__class__ is timedelta and (shift.seconds or shift.microseconds):

@@ -24,7 +24,7 @@ class Branch(Struct, frozen=True):
     kind: str
     """`then`, `else`, `loop` or `return`."""
     file: str = ""
-    """The branch's file: the guard's own or a shared function's."""
+    """The file of the branch: that of the guard or of a shared function."""
     column: int = 0
 
 
@@ -52,7 +52,7 @@ class Guard:
         return f"{self.file}:{self.line}"
 
     def parts_named_at(self, line: int) -> list[str]:
-        """Return a line's attribute names from left to right."""
+        """Return the attribute names on a line from left to right."""
         named = [node for node in self._nodes() if isinstance(node, ast.Attribute) and node.lineno == line]
         return list(dict.fromkeys(node.attr for node in sorted(named, key=lambda node: node.col_offset)))
 
@@ -77,7 +77,7 @@ class Guard:
 
     @property
     def denials(self) -> list[str]:
-        """The guard's denial messages, with `...` in place of each value."""
+        """The denial messages of the guard, with `...` in place of each value."""
         calls = [node for node in self._nodes() if isinstance(node, ast.Call) and len(node.args) == 1]
         texts = [call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "deny"]
         parts = [text.values if isinstance(text, ast.JoinedStr) else [text] for text in texts]
@@ -85,14 +85,14 @@ class Guard:
 
     @cached_property
     def arguments(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The names of the call's arguments that the guard uses as entity keys, and of those that it uses as values."""
+        """The names of the call arguments that the guard uses as entity keys, and of those that it uses as values."""
         call, facts = (argument.arg for argument in self._node.args.args)
         keys: set[int] = set()
         shared = self._helpers.used if self._helpers is not None else ()
         for node in self._nodes():
             if isinstance(node, ast.Call):
                 named = node.func.value if isinstance(node.func, ast.Attribute) else None
-                # A shared function's argument is nearly always an entity's key.
+                # The argument of a shared function is nearly always the key of an entity.
                 is_shared = isinstance(node.func, ast.Name) and node.func.id in shared
                 if is_shared or (isinstance(named, ast.Name) and named.id == facts):
                     keys.update(id(part) for argument in node.args for part in parts_of(argument))
@@ -118,12 +118,12 @@ class Guard:
 
     @cached_property
     def searches(self) -> bool:
-        """Whether the guard searches entities by field. It then permits a call only if all entities are known."""
+        """Whether the guard searches entities by field. If so, it permits a call only if all entities are known."""
         return any(isinstance(node, ast.Attribute) and node.attr == "seen" for node in self._nodes())
 
     @cached_property
     def unnamed(self) -> frozenset[str]:
-        """Entities that the guard reads with keys other than the call's arguments."""
+        """Entities that the guard reads with keys that are not call arguments."""
         return unnamed_kinds(list(self._nodes()), self._helpers.nodes if self._helpers is not None else {})
 
     @cached_property
@@ -148,7 +148,7 @@ class Guard:
 def parse_guards(
     text: str, *, file: str, vocabulary: Vocabulary, policies: Collection[str] = ()
 ) -> tuple[dict[str, Guard], list[GuardError]]:
-    """Return a file's guards, by name, and all errors. Guards with errors are left out."""
+    """Return the guards in a file, by name, and all errors. Guards with errors are left out."""
     guards, faults = parse_guard_files({file: text}, vocabulary=vocabulary, policies=policies)
     return {guard.name: guard for guard in guards}, faults
 
@@ -216,7 +216,7 @@ def _called_by(node: ast.FunctionDef) -> set[str]:
 
 
 def functions_of(text: str, *, file: str) -> tuple[list[ast.FunctionDef], list[GuardError]]:
-    """Return a file's functions that are within the size limits, and its errors."""
+    """Return the functions in a file that are within the size limits, and the errors in the file."""
     tree, faults = parse_text(text, file=file)
     functions: list[ast.FunctionDef] = []
     names: set[str] = set()

@@ -1,7 +1,7 @@
 """Runs a guard along one path: reads and records facts, and decides Unknown booleans.
 
-With known facts only, the guard runs on plain values. An unknown fact becomes an Unknown, and each condition on it is a
-decision on the path.
+If all facts are known, the guard runs on plain values. An unknown fact becomes an Unknown, and each condition on it is
+a decision on the path.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -82,7 +82,7 @@ def _regions(assumptions: Assumptions) -> dict[str, ValueSet]:
 
 
 class Unsure(Exception):
-    """Raised during a member's test if the answer depends on an unknown value."""
+    """Raised while a member is tested if the answer depends on an unknown value."""
 
 
 class Split(Exception):
@@ -93,11 +93,11 @@ class Split(Exception):
 
 
 class Hushed(Exception):
-    """Raised if a denial's text depends on an unknown value. The text is then written without it."""
+    """Raised if the text of a denial depends on an unknown value. The text is then written without the value."""
 
 
 def no_such(entity: str, key: Any) -> str:
-    """Return the denial's text for an entity that does not exist."""
+    """Return the text of the denial for an entity that does not exist."""
     shown = ", ".join(str(part) for part in key) if isinstance(key, tuple) else "?"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return f"no such {entity} `{shown}`" if shown else f"no {entity} is known: no result has shown one yet"
 
@@ -106,7 +106,7 @@ NOW = Fact("context", (), "now")
 HISTORY = Fact("context", (), "history")
 """Reported as missing if part of the conversation is unknown."""
 UNCOUNTED = "done()"
-"""The entity's name in a fact about an unknown count."""
+"""The name of the entity in a fact about an unknown count."""
 REQUEST = Fact("request", (), "allows")
 """The fact that the user wants a call outside the request."""
 _TRACED = Field("provenance", "object")
@@ -149,7 +149,7 @@ DIGITS = frozenset("123456789")
 
 
 class References:
-    """The names among the values of the facts read on one path."""
+    """The names that are values of facts read on one path."""
 
     __slots__ = ("_looked_through", "_names", "_read")
 
@@ -159,7 +159,7 @@ class References:
         self._looked_through = 0
 
     def name(self, key: Key, read: Mapping[Fact, Any]) -> bool:
-        """Whether a fact on this path contains the entity's name.
+        """Whether a fact read on this path has the key of the entity as its value.
 
         A key that is 0 or has no digit may mean "none" and is not a name.
         """
@@ -179,7 +179,7 @@ class References:
 class GuardRun(BuiltIns):
     """Runs guards on one call, one path at a time. Compiled code calls this object `_`.
 
-    Guards run one after another and share the source's answers.
+    Guards run one after another and share answers from the source.
     """
 
     __slots__ = (
@@ -203,7 +203,7 @@ class GuardRun(BuiltIns):
         """Arguments read so far, converted for the guard language."""
         self.source = source
         self.given: dict[Any, Any] = {}
-        """The source's answers for all guards and paths, by fact or by question."""
+        """Answers from the source for all guards and paths, by fact or by question."""
         self.tool = tool
         self.time = now
         self.zone: tzinfo | None = None
@@ -218,9 +218,9 @@ class GuardRun(BuiltIns):
         self.is_open = False
         """Whether the guard has met anything but plain known facts."""
         self.tried: dict[str, dict[Key, Any]] = {}
-        """The tested members of an entity, by question."""
+        """The members of an entity that were tested, by question."""
         self.open: set[str] = set()
-        """Variables that a search for a member depends on."""
+        """Variables on which a search for a member depends."""
         self.complete(assumptions)
         self.start()
 
@@ -244,7 +244,7 @@ class GuardRun(BuiltIns):
     def start(self) -> None:
         self.ticks = TICKS
         self.memo: dict[Fact, Any] = {}
-        """The path's values, or their Unknowns."""
+        """The values on the path, or the Unknowns in their place."""
         self.reads: list[Fact] = []
         self.is_noting = True
         """Whether reads are recorded. This stops after the first unknown fact, and while a denial is written."""
@@ -260,7 +260,7 @@ class GuardRun(BuiltIns):
         self.touched: set[tuple[str, Any]] = set()
 
     def close(self) -> None:
-        """Drop all Unknowns, because each one refers back to this run in a reference cycle."""
+        """Drop all Unknowns, because their references back to this run form a cycle."""
         self.unknowns, self.memo, self.tried = {}, {}, {}
         self.references = References()
 
@@ -289,7 +289,7 @@ class GuardRun(BuiltIns):
         return part
 
     def key_of(self, entity: str, parts: tuple[Any, ...]) -> Any:
-        """Return an entity's key, or an Unknown if part of the key is unknown."""
+        """Return the key of an entity, or an Unknown if part of the key is unknown."""
         is_text = is_known = True
         for part in parts:
             if part.__class__ is not str:
@@ -313,7 +313,7 @@ class GuardRun(BuiltIns):
         return key[index]
 
     def read(self, spec: Spec, key: Any) -> Any:
-        """Return a field's value, or its Unknown."""
+        """Return the value of a field, or its Unknown."""
         if key.__class__ is not tuple:
             return self.read_of_unknown(spec, key)
         fact = Fact(spec.entity_name, key, spec.field_name)
@@ -402,7 +402,7 @@ class GuardRun(BuiltIns):
                 fail(f"the log does not show exactly how often `{tool}` was called: between {least} and {most} times")
 
     def once(self, kind: str, name: str, match: Mapping[str, Any], ask: Callable[[], Any]) -> Any:
-        """Ask the source about something other than one fact's value, and cache the answer."""
+        """Ask the source about anything except the value of a single fact, and cache the answer."""
         if any(value.__class__ in _UNKEPT for value in match.values()):
             return ask()
         question = (kind, name, tuple(match.items()))
@@ -478,7 +478,7 @@ class GuardRun(BuiltIns):
             (self.lacking if origin == "system" else self.asked)[fact] = None
 
     def choose(self, spec: Spec, key: Key, fact: Fact, possible: tuple[Any, ...]) -> Any:
-        """Choose one of a fact's few possible values. Other paths choose the others."""
+        """Choose one of the few possible values of a fact. Other paths choose the others."""
         self.missing(spec, key, fact)
         name = name_of_fact(spec.entity_name, key, spec.field_name)
         for place, value in enumerate(possible[:-1]):
@@ -538,7 +538,9 @@ class GuardRun(BuiltIns):
         return isinstance(possible, Words) and False not in possible.values
 
     def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown | None:
-        """Return a field of an entity with an unknown key. The field has the key's missing facts."""
+        """Return a field of an entity with an unknown key. The facts missing for the key are also missing for the
+        field.
+        """
         self.is_open = True
         thing = (spec.entity_name, key.text)
         if spec.field_name != "exists":

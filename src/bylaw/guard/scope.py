@@ -205,7 +205,7 @@ Translate = Callable[[ast.expr], ast.expr]
 
 
 class Spec:
-    """An entity's field, as compiled code names it."""
+    """A field of an entity, as named in compiled code."""
 
     __slots__ = ("entity", "entity_name", "field", "field_name", "is_system", "origin")
 
@@ -239,7 +239,7 @@ class Reading:
         return None
 
     def thing(self, node: ast.expr) -> tuple[Entity, ast.expr] | None:
-        """Return an expression's entity and key, or None if it is not an entity."""
+        """Return the entity and key of an expression, or None if it is not an entity."""
         if isinstance(node, ast.Name):
             entity = self.scope.kind(node.id)
             if entity is None:
@@ -261,7 +261,7 @@ class Reading:
         return entity, ast.copy_location(ast.Tuple([], ast.Load()), node)
 
     def is_thing(self, node: ast.expr) -> str | None:
-        """If an assigned expression is an entity, return the entity's name. The expression is not translated."""
+        """If an assigned expression is an entity, return the name of the entity. The expression is not translated."""
         func = node.func if isinstance(node, ast.Call) else node
         if (
             isinstance(func, ast.Attribute)
@@ -292,7 +292,7 @@ class Reading:
         )
 
     def helper(self, node: ast.Call) -> Helper | None:
-        """Return a called shared function, translated for these arguments, or None after an error.
+        """Return the shared function that is called, translated for these arguments, or None after an error.
 
         `call` and `facts` must be passed under these names, and they keep their meaning in the function.
         """
@@ -315,7 +315,7 @@ class Reading:
         return self.scope.helpers.find(self.scope, node, [self.is_thing(value) for value in self.given(node)])
 
     def given(self, node: ast.Call) -> list[ast.expr]:
-        """Return a shared function's arguments without `call` and `facts`."""
+        """Return the arguments of a shared function without `call` and `facts`."""
         return [
             value
             for value in node.args
@@ -353,7 +353,7 @@ class Reading:
         return self.run("key_of", ast.Constant(entity.name), ast.Tuple(values, ast.Load()))
 
     def field_of(self, node: ast.expr) -> Field | None:
-        """Return the field that `node` certainly reads, directly or through a variable."""
+        """Return the field that `node` is certain to read, directly or through a variable."""
         if isinstance(node, ast.Name):
             value = self.scope.aliases.get(node.id)
             return self.field_of(value) if isinstance(value, ast.Attribute) else None
@@ -403,7 +403,7 @@ class Reading:
         return part if name in self.scope.nullable else self.run("present", part, ast.Constant(name))
 
     def key_part(self, entity: Entity, key: ast.expr, name: str) -> ast.expr:
-        """Translate a part of an entity's own key. This needs no look-up."""
+        """Translate a part of the key of an entity. This needs no look-up."""
         part = self.run("key_part", key, ast.Constant(entity.key.index(name)), ast.Constant(len(entity.key) > 1))
         declared = entity.fields.get(name)
         match declared.type if declared else "string":

@@ -33,7 +33,7 @@ class LazyFunction:
 
 
 class Statements:
-    """Translates one function's body. `answers` lists the calls allowed after `return`."""
+    """Translates the body of one function. `answers` lists the calls allowed after `return`."""
 
     def __init__(self, scope: Scope, answers: Sequence[str] = ANSWERS) -> None:
         self.scope = scope
@@ -96,7 +96,7 @@ class Statements:
             self.fault(node, f"`{node.name}` begins with an underscore", "name it after its policy")
 
     def collect(self, body: Sequence[ast.stmt]) -> None:
-        """Collect the function's variables. Record a variable's entity if all assignments agree on it."""
+        """Collect the variables of the function. Record the entity of a variable if all assignments agree on it."""
         for statement in body:
             match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -200,7 +200,7 @@ class Statements:
                 )
 
     def denying(self, text: ast.expr) -> ast.expr:
-        """Translate a denial's text. Facts that only this text reads cannot change the decision or the path."""
+        """Translate the text of a denial. Facts that only this text reads cannot change the decision or the path."""
         if isinstance(text, ast.Constant) and isinstance(text.value, str) and text.value.strip():
             self.values.literal(text)
             return self.scope.constant(("deny", text.value))

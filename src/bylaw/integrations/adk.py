@@ -33,7 +33,7 @@ from bylaw.trace.readers.parts import unwrapped
 
 UNHEARD = "Not done: the shield does not know which conversation the call of `{}` belongs to."
 OWN = "adk_request_"
-"""ADK's own calls, which ask for a confirmation or a credential, have names with this prefix."""
+"""The name prefix of ADK's own calls, which ask for a confirmation or a credential."""
 INPUT = "adk_request_input"
 """The ADK call that asks the user for text."""
 _UNSEEN = frozenset(
@@ -42,7 +42,7 @@ _UNSEEN = frozenset(
         *("tool_response", "part_metadata", "media_resolution", "media_processing"),
     )
 )
-"""Fields with text that the user does not see."""
+"""Text fields that the user does not see."""
 
 
 class _Allowed(NamedTuple):
@@ -251,7 +251,7 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
         by: By = "user" if event.author == "user" else "agent"
         given, hidden = (event.content.parts or ()) if event.content else (), event.actions.requested_tool_confirmations
         pieces = [piece for part in given for piece in _pieces(part, by, event.content.role)]
-        # The text in place of a result, before the call is confirmed, is not a result.
+        # Before a call is confirmed, its result is only a placeholder.
         pieces = [each for each in pieces if not (isinstance(each, Answered) and each.id in hidden)]
         if is_aside or (by == "user" and _node(event)):
             calls = [each for each in pieces if isinstance(each, Asked | Answered)]
@@ -267,7 +267,7 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
 
 
 def _pieces(part: Any, by: By, role: str) -> list[Piece]:
-    """Return the piece in a part. The list is empty if the part is not for the user."""
+    """Return the piece in a part as a list, or an empty list if the part is not for the user."""
     if named := part.function_call or part.function_response:
         if (named.name or "").startswith(OWN):
             return [None] if named.name == INPUT else []
@@ -281,8 +281,8 @@ def _pieces(part: Any, by: By, role: str) -> list[Piece]:
 
 
 def _node(event: Any) -> str:
-    """Return the workflow node that created an event. User messages have no node. A message from a node is another
-    agent's input.
+    """Return the workflow node that created an event. User messages have no node. A message from a node is input for
+    another agent.
     """
     return getattr(getattr(event, "node_info", None), "path", "") or ""
 

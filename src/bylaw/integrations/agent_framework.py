@@ -39,7 +39,7 @@ from bylaw.trace.event import with_note
 class _Running(Struct, frozen=True, eq=False):
     follower: Follower
     histories: frozenset[str] = frozenset()
-    """The names of the providers that store the agent's messages."""
+    """The names of the providers that store messages from the agent."""
 
 
 _RUN: ContextVar[_Running | None] = ContextVar("run", default=None)
@@ -167,13 +167,13 @@ class _Tool(FunctionMiddleware):
 
 
 def _answer(response: Any) -> Any:
-    """Return the answer in a response to an approval request. The prompt in the request is not an answer."""
+    """Return the answer to an approval request from its response. The prompt in the request is not an answer."""
     found = (response.additional_properties or {}).get(PROMPT) if response is not None else None
     return None if isinstance(found, Mapping) and "whom" in found else found
 
 
 def _request(context: Any, prompt: Prompt, *, is_again: bool) -> Content:
-    """Return a waiting call as an approval request of the framework."""
+    """Return a waiting call as an approval request for the framework."""
     id, occurrence = context.metadata["call_id"], context.metadata.get("function_call_occurrence_id")
     call = Content.from_function_call(id, context.function.name, arguments=prompt.arguments)
     call.id = occurrence

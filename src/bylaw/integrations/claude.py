@@ -34,7 +34,7 @@ from bylaw.trace.recorded_value import read_content
 
 CHANGED = "its arguments were changed after the decision. Make the call again with the right arguments"
 INJECTED = ("<task-notification>", "Continue from where you left off.")
-"""The program's own prompts start with these texts."""
+"""Prompts from the program itself start with these texts."""
 MOST = 100
 PATIENCE = 10.0
 """How many seconds to wait for the message with a call."""
@@ -44,7 +44,7 @@ UNHEARD = "the shield did not receive the message with this call: wrap the messa
 LATE = "it was reported after other calls in the same message. Make the call again"
 UNSURE = "the shield received words that may be the user's, but no message contained them"
 REPLAY = "replay-user-messages"
-"""The option that makes the program repeat the messages that the host sent."""
+"""The option that makes the program echo messages from the host."""
 APPEND = "append-system-prompt"
 """The program's option that appends a text file to the system prompt."""
 
@@ -52,9 +52,9 @@ APPEND = "append-system-prompt"
 class Prompts:
     """Submitted prompts with an unknown author.
 
-    The hook receives all prompts: those of the user, and those that the program creates when a subagent ends, a task is
-    due or a call continues. Among the messages, the program repeats only the host's prompts, and it never submits
-    summaries. So a prompt comes from the user if it was both submitted and repeated.
+    The hook receives prompts from the host and from the program, which creates prompts when a subagent ends, a task is
+    due or a call continues. The program echoes only prompts from the host. Summaries look like echoes, but are never
+    submitted. So a prompt comes from the user if it was both submitted and echoed.
     """
 
     def __init__(self) -> None:
@@ -81,12 +81,12 @@ class Prompts:
 
     @property
     def is_open(self) -> bool:
-        """Whether the program has not yet repeated one of this run's prompts, which may be the user's."""
+        """Whether this run has a prompt that may come from the user and has not been echoed yet."""
         return any(not each.startswith(INJECTED) for each in list(self._submitted)[self._before :])
 
 
 class HostHooks:
-    """The arguments that the host's own hooks have changed, by call id."""
+    """Call arguments that the host's own hooks have changed, by call id."""
 
     def __init__(self) -> None:
         self._running: dict[str, int] = {}
@@ -97,8 +97,8 @@ class HostHooks:
         """The arguments on which each decision was based."""
 
     def watched(self, hook: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a host hook so that the decision waits for it. The call is stopped if the hook changes it after the
-        decision.
+        """Wrap a host hook so that the decision waits for it. If the hook changes the call later, the call is
+        stopped.
         """
 
         async def run(told: Any, id: Any, context: Any) -> Any:
@@ -132,7 +132,7 @@ class HostHooks:
         return run
 
     async def arguments(self, id: str, given: dict[str, Any], patience: float) -> dict[str, Any]:
-        """Return the arguments to decide on, after the host's hooks have run."""
+        """Return the arguments to use in the decision, after the host's hooks have run."""
         with anyio.move_on_after(patience):
             async with self._idle:
                 while self._running.get(id):
@@ -206,14 +206,14 @@ class ShieldHooks:
         self._patience = patience
         self._limit = limit
         self._turn: tuple[str, Any] | None = None
-        """The model's current message, and the reason why its turn is still open."""
+        """The current message from the model, and the reason why its turn is still open."""
         self._heard: dict[str, anyio.Event] = {}
-        """For each call, an event that is set when the call's message arrives."""
+        """For each call, an event that is set when the message with the call arrives."""
         self._made: dict[str, _Made] = {}
         """Calls that are allowed to run and have no result yet."""
         self._advice: dict[str, str] = {}
         self._inner: dict[str, tuple[str, Asked]] = {}
-        """Each subagent call that has no decision yet, with its message, by call id."""
+        """Subagent calls without a decision, by call id, each with its message."""
         self._planned: set[str] = set()
         """Subagent messages whose calls have been decided."""
         self._agent = ""
@@ -292,8 +292,7 @@ class ShieldHooks:
                     await self._in_turn(partial(self._hear_results, message))
                 is_sent = not message.parent_tool_use_id and (message.origin or {}).get("kind", "human") == "human"
                 if is_sent and (text := self._prompts.sent(message.content)) is not None and not self._agent:
-                    # From a message with several blocks, the SDK passes on the text and silently drops pictures and
-                    # files.
+                    # If a message has several blocks, the SDK passes on only the text, not the pictures and files.
                     await self._in_turn(partial(self._hear_user, text, whole=isinstance(message.content, str)))
             case ResultMessage():
                 deferred = message.deferred_tool_use
@@ -412,7 +411,7 @@ class ShieldHooks:
         beside = [each for id, (message, each) in self._inner.items() if message == name and id != call.id]
         tool = self.session.pack.schema.tools.get(call.tool)
         if name in self._planned and (tool is None or tool.effect == "write"):
-            # The turn's other calls may have returned results that the subagent has not seen.
+            # Other calls in the turn may have returned results that the subagent has not seen.
             raise RuntimeError(LATE)
         if name:
             self._planned.add(name)

@@ -38,7 +38,7 @@ Answers = Literal["all", "heard", "none"]
 log = own_log()
 NAME_IT = "give each conversation a name, such as LangGraph's `thread_id`"
 INNER = " / "
-"""Separates an inner agent's name from its call's id."""
+"""Separates the name of an inner agent from the id of its call."""
 
 
 class Follower:
@@ -50,7 +50,7 @@ class Follower:
         """Set `is_linked` if another principal spoke earlier in the same history.
 
         `answers` says which of the user's answers to accept. Without a conversation name, a request may be a repeat or
-        come from an inner agent. Set `makes_calls` to False if the calls are made elsewhere.
+        may come from an inner agent. Set `makes_calls` to False if the calls are made elsewhere.
         """
         self.session = session
         self._makes_calls = makes_calls
@@ -59,15 +59,15 @@ class Follower:
         """Whether another principal has spoken since this conversation's last message."""
         self._known = KnownMessages()
         self._planned: dict[str, Decision] = {}
-        """Decisions about the last turn's calls that have not run yet, by call id."""
+        """Decisions about calls in the last turn that have not run yet, by call id."""
         self._plans: set[tuple[str, str]] = set()
-        """Inner agents' messages whose calls have been decided."""
+        """Messages from inner agents whose calls have been decided."""
         self._given: dict[str, str] = {}
-        """Maps a call id to the session's name for the last call with that id."""
+        """Maps a call id to the name of the last call with that id in the session."""
         self._names: set[str] = set()
         self._inner: set[str] = set()
         self._before: dict[str, str] = {}
-        """Maps a repeated call's new id to its earlier id."""
+        """Maps the new id of a repeated call to its earlier id."""
         self._answered: set[str] = set()
         self._unannounced: set[str] = set()
         """Ids of calls that were decided before their message arrived."""
@@ -78,13 +78,13 @@ class Follower:
         self._running: dict[str, str] = {}
         """The tools that are running in this process, by call id."""
         self._foreign: dict[str, str] = {}
-        """The inner agent that made a call, by call id. Only for histories of inner agents that were passed as the
-        user's.
+        """The inner agent that made a call, by call id. Used only if a history that was passed as the user's belongs to
+        an inner agent.
         """
         self._foreign_heard: set[str] = set()
-        """The user messages in inner agents' histories that were passed as the user's."""
+        """The user messages in such histories of inner agents."""
         self._events = 0
-        """The number of the session's events that this process knows."""
+        """The number of session events that this process knows."""
         self._lock = threading.RLock()
         self._recall()
 
@@ -99,7 +99,7 @@ class Follower:
         calls: dict[str, Call] = {}
         turns: dict[int, Known] = {}
         confirmed = -1
-        """The turn of the user's last answer to a card on the host's screen."""
+        """The last turn in which the user answered a card shown by the host."""
         for step, event in enumerate(events):
             if isinstance(event, Result):
                 made = events[event.call] if event.call is not None else None
@@ -200,8 +200,8 @@ class Follower:
             return id in self._inner
 
     def _pass_over(self, parts: Sequence[Part]) -> None:
-        """Skip everything but the user's current message. The rest belongs to another principal or is already in the
-        log.
+        """Skip everything except the current message from the user. The rest belongs to another principal or is already
+        in the log.
         """
         self._is_passing = False
         last = max((at for at, part in enumerate(parts) if isinstance(part, Heard)), default=len(parts))
@@ -278,9 +278,9 @@ class Follower:
         return not any(call in self._running for mark in marks for call in mark.calls)
 
     def _follow_foreign(self, parts: Sequence[Part]) -> None:
-        """Follow a history that contains an inner agent's calls.
+        """Follow a history with calls by an inner agent.
 
-        Its user messages may be the user's from another run, so their wording is recorded as unknown.
+        The user may have written its user messages in another run, so their wording is recorded as unknown.
         """
         heard = {part.words for part in parts if isinstance(part, Heard)}
         if not heard <= self._foreign_heard:
@@ -295,8 +295,8 @@ class Follower:
             self.plan(fresh, agent)
 
     def plan(self, calls: Sequence[Asked], agent: str, key: str = "") -> None:
-        """Decide the parallel calls in the inner agent's message with the id `key`. The user does not see the message's
-        text.
+        """Decide the parallel calls in the message with the id `key`, which comes from an inner agent. The user does
+        not see the text of the message.
         """
         with self._lock:
             if key and (agent, key) in self._plans:
@@ -368,7 +368,7 @@ class Follower:
             return result if result.captured and not result.error else None
 
     def asked(self, id: str, tool: str, arguments: Arguments, *, agent: str = "") -> Decision | None:
-        """Return the decision that asked about this call, if the question has no answer yet."""
+        """Return the decision that asked a question about this call, if the question has no answer yet."""
         with self._lock:
             self._catch_up()
             return self._waiting(self._id(agent, id), tool, arguments)
@@ -426,7 +426,7 @@ class Follower:
     def answered(
         self, id: str, content: Any, *, error: bool | None = None, captured: bool = True, agent: str = ""
     ) -> None:
-        """Report a call's result as the agent sees it."""
+        """Report the result of a call as the agent sees it."""
         id = self._id(agent, id)
         with self._lock:
             name = self._given.get(id)
@@ -472,7 +472,7 @@ class Follower:
         return decision
 
     def _id(self, agent: str, id: str) -> str:
-        """Return the follower's own id for a call, which may come from an inner agent."""
+        """Return the id under which this follower stores a call. The call may come from an inner agent."""
         return _inner(agent or self._foreign.get(id, ""), id)
 
     def _lose(self, name: str) -> None:
@@ -497,7 +497,7 @@ class Follower:
         return name
 
     def _tell(self, part: Heard | Turn, *, is_open: bool) -> dict[str, str]:
-        """Report a message to the session. Return the names of the message's calls."""
+        """Report a message to the session. Return the names of its calls."""
         match part:
             case Heard(text, whole=whole):
                 # Another run was about to make these calls, so they are decided again.

@@ -41,7 +41,7 @@ class Prompt(Struct, frozen=True):
     tool: str
     arguments: dict[str, Any]
     id: str
-    """The id of the card or approval. The answer must repeat it, so that answers are not mixed up."""
+    """The id of the card or approval. The answer must contain it, so that answers are not mixed up."""
 
 
 class Paused(Exception):
@@ -65,8 +65,8 @@ def once(answer: Any) -> Callable[[Prompt], Any]:
 
 
 def prompts(decision: Decision) -> list[Prompt]:
-    """Return the prompts to answer before a call may run. The list is empty if the call may run or if answers would not
-    help.
+    """Return the prompts to answer before a call may run. The list is empty if the call may run already or can never
+    run.
     """
     if not decision.is_put:
         return []
@@ -170,14 +170,16 @@ def _answer(prompt: Prompt, put: Callable[[Prompt], Any]) -> Mapping[str, Any]:
 
 
 def _is_signed(prompt: Prompt, answer: Mapping[str, Any]) -> bool:
-    """Whether an answer has the author's name, if required. Without the reviewer's name, the prompt stays open."""
+    """Whether the answer names its author, if this is required. Without the name of the reviewer, the prompt stays
+    open.
+    """
     return prompt.whom != "person" or "approve" not in answer or bool(str(answer.get("by") or "").strip())
 
 
 def _take(session: LiveSession, prompt: Prompt, answer: Mapping[str, Any]) -> bool | None:
     """Process an answer: `{"id": ..., "confirm": True, "by": "app"}`, or `{"id": ..., "approve": False, "by": "ann"}`.
 
-    Return None for the wrong kind of answer. An approval is not the user's confirmation.
+    Return None if the answer is of the wrong kind. An approval is not a confirmation by the user.
     """
     by, note = str(answer.get("by") or ""), str(answer.get("note") or "")
     yes = answer.get("confirm" if prompt.whom == "user" else "approve")
@@ -210,7 +212,7 @@ class Carried(Struct, eq=False):
     follower: Follower
     agent: str
     place: str = ""
-    """The call's position in the framework."""
+    """The position of the call in the framework."""
     is_running: bool = False
     """Whether the tool has started."""
 
@@ -220,7 +222,7 @@ _WITHIN: ContextVar[Carrying] = ContextVar("bylaw_within", default=())
 
 
 def begin(tool: str, id: str, follower: Follower, place: str = "") -> Token[Carrying]:
-    """Record that this task runs a call. Every agent started by the call is an inner agent."""
+    """Record that this task runs a call. Agents that the call starts are inner agents."""
     agent = inner_agent()
     follower.begin(id, tool, agent=agent)
     return _WITHIN.set((*_WITHIN.get(), Carried(tool, id, follower, agent, place)))
@@ -233,10 +235,10 @@ def end(token: Token[Carrying]) -> None:
 
 
 class Execution:
-    """Return a context manager that runs an allowed call. It also works for coroutines.
+    """Return a context manager for running an allowed call. It also works for coroutines.
 
-    The framework repeats the call after an exception of a type in `held`. The history shows the outcome after an
-    exception of a type in `reported`. After other exceptions, the call may or may not have run.
+    After an exception of a type in `held`, the framework repeats the call. After an exception of a type in `reported`,
+    the history shows the outcome. After other exceptions, the call may or may not have run.
     """
 
     def __init__(
@@ -292,7 +294,7 @@ def is_begun(id: str) -> bool:
 
 
 def inner_agent(id: str = "") -> str:
-    """Return the inner agent that runs in this task or requested a call. The name of the main agent is empty."""
+    """Return the inner agent that runs in this task or requested a call, or an empty string for the main agent."""
     within = _WITHIN.get()
     if id and is_begun(id):
         within = within[:-1]
@@ -316,7 +318,7 @@ class Followers:
 
     Conversations that are no longer in memory are read again. The context may differ between runs, and its
     `signed_in_as` names the principal. If another principal continues the thread, a separate, linked conversation
-    begins. Consent, statements and approvals of the first principal are not valid there.
+    begins. Consent, statements and approvals from the first principal are not valid there.
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, context: Context = None) -> None:
@@ -324,14 +326,14 @@ class Followers:
         self._context = context
         self._kept: OrderedDict[str, Follower] = OrderedDict()
         self._speaking: dict[str, Follower] = {}
-        """The conversation of the last principal, by history key."""
+        """The conversation of the most recent principal, by history key."""
         self._lock = threading.Lock()
 
     def get(self, key: str, run: Any = None, *, unnamed: str = "") -> Follower:
-        """Return a conversation's follower.
+        """Return the follower of a conversation.
 
-        Without a key, the conversation is separate and ignores the user's answers. A computed context is computed from
-        `run`, the framework's run. `unnamed` tells conversations without a key apart.
+        Without a key, the conversation is separate and ignores answers from the user. If the context is a function, it
+        is called with `run`, the framework's run. `unnamed` distinguishes conversations without a key.
         """
         context = self._context(run) if callable(self._context) else self._context
         if not key:
@@ -365,7 +367,7 @@ class Followers:
         return follower
 
     def _session(self, name: str, context: Vouched) -> LiveSession:
-        """Return the conversation with this name, for any principal."""
+        """Return the conversation with this name, whoever its principal is."""
         session = self.shield.session(name, context=context)
         try:
             session.trajectory()
@@ -392,14 +394,14 @@ class Guard:
         self._agent = ""
 
     def inner(self, agent: str) -> Self:
-        """Return a guard for an inner agent, whose input is not the user's."""
+        """Return a guard for an inner agent. The input of an inner agent does not come from the user."""
         other = copy.copy(self)
         other._agent = agent
         return other
 
     @property
     def agent(self) -> str:
-        """The inner agent in this task. The name of the main agent is empty."""
+        """The inner agent in this task, or an empty string for the main agent."""
         return self._agent or inner_agent()
 
     def decide(
@@ -413,7 +415,7 @@ class Guard:
         replays: bool = False,
         unnamed: str = "",
     ) -> tuple[Follower, str, Decision]:
-        """Decide a call. Return its conversation, inner agent and decision.
+        """Decide a call. Return the conversation, the inner agent and the decision.
 
         `key` is the framework's name for the conversation, `parts` is its history, and `put` asks the user.
         """
@@ -492,17 +494,17 @@ class Adapter:
         return "" if self._guard.agent else self._instructions
 
     def follower(self, conversation: str) -> Follower | None:
-        """Return the follower of the conversation with the framework's name."""
+        """Return the follower of the conversation that has this name in the framework."""
         return self._guard.followers.known(conversation)
 
 
 def joined(prompt: str | None, instructions: str) -> str:
-    """Append instructions to a system prompt that lacks them."""
+    """Append instructions to a system prompt unless it contains them already."""
     if not prompt or not instructions:
         return prompt or instructions
     return prompt if instructions in prompt else f"{prompt}\n\n{instructions}"
 
 
 def disowned(parts: Sequence[Part]) -> list[Part]:
-    """Mark the user messages in a history as not the user's."""
+    """Mark the user messages in a history as not written by the user."""
     return [replace(part, text="", whole=False) if isinstance(part, Heard) else part for part in parts]

@@ -25,7 +25,7 @@ TAIL = 3
 
 
 class Mark(Struct, frozen=True):
-    """Identifies a message."""
+    """The data that identifies a message."""
 
     by: By
     text: str
@@ -50,7 +50,7 @@ class Asked(Struct, frozen=True):
 
     @property
     def function(self) -> dict[str, str]:
-        """The call as in chat messages."""
+        """The call in chat-message format."""
         given = self.arguments
         text = given if isinstance(given, str) else msgspec.json.encode(given).decode()
         return {"name": self.tool, "arguments": text}
@@ -65,7 +65,7 @@ class Heard(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The message's text, or a marker if there is no text."""
+        """The text of the message, or a marker if there is no text."""
         return self.text if self.text.strip() else NOT_TEXT
 
     @property
@@ -82,7 +82,7 @@ class Turn(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The turn's text, or a marker for sound or pictures alone."""
+        """The text of the turn, or a marker if it is only sound or pictures."""
         return self.text if self.text.strip() or self.calls else NOT_TEXT
 
     @property
@@ -112,7 +112,7 @@ Piece = str | Asked | Answered | None
 def parts_of(by: By, pieces: Iterable[Piece], key: str = "", *, between: str = "\n") -> list[Part]:
     """Convert the pieces of one message. `between` joins its texts.
 
-    The user's text follows the results. The agent's text comes before them, because some providers run tools.
+    Text from the user comes after the results. Text from the agent comes before them, because some providers run tools.
     """
     given = list(pieces)
     words = [piece for piece in given if isinstance(piece, str)]
@@ -154,7 +154,7 @@ def plain(content: Any) -> Any:
 
 
 def as_text(content: Any) -> str:
-    """Return a result as the model reads it."""
+    """Return a result in the form that the model reads."""
     return content if isinstance(content, str) else msgspec.json.encode(content, enc_hook=str).decode()
 
 
@@ -162,7 +162,7 @@ class Alignment(Struct, frozen=True):
     """Which messages of a history are new."""
 
     places: tuple[int | None, ...]
-    """For each message, the index of the same known message, or None for a new message."""
+    """For each message, the index of the matching known message, or None for a new message."""
     told: frozenset[int]
     """The new messages to report. Messages that only replace known ones are left out."""
     gap: int | None = None
@@ -170,7 +170,7 @@ class Alignment(Struct, frozen=True):
 
 
 def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
-    """Match a history's messages to the known messages."""
+    """Match the messages in a history to the known messages."""
     if not known:
         return Alignment((None,) * len(given), frozenset(range(len(given))))
     known, given = _with_trusted_keys(_once(known), _once(given))
@@ -224,8 +224,8 @@ def _once(marks: Sequence[Mark]) -> list[Mark]:
 
 
 def _is_cut(known: Sequence[Word], words: Sequence[Word]) -> bool:
-    """Whether a history was shortened. A shortened history starts with the first known messages or a summary by the
-    user, and ends with the last known messages.
+    """Whether a history was shortened. A shortened history starts with the first known messages or with a summary as a
+    user message, and ends with the last known messages.
     """
     same = 0
     while same < min(len(known), len(words)) and known[-same - 1] == words[-same - 1]:
@@ -331,7 +331,7 @@ class KnownMessages:
     def __init__(self) -> None:
         self._all: list[Known] = []
         self._last: tuple[list[Mark], list[Known | None], int] = ([], [], 0)
-        """The last history, the known message for each of its messages, and the number of known messages afterwards."""
+        """The last history, the known message for each of its messages, and the number of known messages after it."""
 
     def __bool__(self) -> bool:
         return bool(self._all)
@@ -342,7 +342,7 @@ class KnownMessages:
         return known
 
     def rename(self, id: str, before: str, name: str) -> None:
-        """Change the session's name for a call."""
+        """Change the name of a call in the session."""
         for known in reversed(self._all):
             if known.names.get(id) == before:
                 known.names[id] = name

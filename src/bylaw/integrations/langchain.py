@@ -75,7 +75,7 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         self._begun: dict[str, None] = {}
         """Threads whose model was called in this process. Used only without a log."""
         self._answers: dict[str, dict[str, Any]] = {}
-        """Answers to other prompts, by thread."""
+        """Answers to prompts other than the current one, by thread."""
         self._name = f":{uuid.uuid4().hex}" if self.shield.log is None else ""
         """A suffix for prompt ids. Without a log, workers would otherwise use the same ids."""
         self._asking = threading.Lock()
@@ -143,7 +143,7 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         await asyncio.to_thread(self.after_agent, state, runtime)
 
     def _decide(self, request: Any) -> tuple[Follower, str, Decision | Result]:
-        """Return a call's conversation, inner agent and decision.
+        """Return the conversation, the inner agent and the decision for a call.
 
         Return the result instead of a decision if the graph repeats a finished call.
         """
@@ -163,8 +163,8 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
     def _put(self, thread: str) -> Callable[[Prompt], Any]:
         """Return a function that shows a prompt through an interrupt.
 
-        The graph then repeats the node and passes all earlier answers to the node's interrupts in order. They include
-        answers to other prompts and other threads' calls.
+        The graph then repeats the node and passes all earlier answers to its interrupts in order. They include answers
+        to other prompts and to calls of other threads.
         """
         answers = self._answers.setdefault(thread, {})
 
@@ -190,8 +190,8 @@ def _workers(answers: Iterable[str]) -> set[str]:
 
 
 def _begun_elsewhere(parts: list[Part]) -> list[Part]:
-    """Mark calls that may already have started before a restart or in another worker. They are decided again as calls
-    that may have run.
+    """Mark calls that may have started before a restart or in another worker. In the new decision, they are calls that
+    may have run.
     """
     answered = {part.id for part in parts if isinstance(part, Answered)}
     turn = next((part for part in reversed(parts) if isinstance(part, Turn)), None)
@@ -280,7 +280,7 @@ def _message_of(result: Any, id: str) -> ToolMessage | None:
 
 
 def _listed(given: Any) -> list[Any]:
-    """Return an update's messages, which extend or replace the history."""
+    """Return the messages of an update, which extends or replaces the history."""
     given = given.value if isinstance(given, Overwrite) else given
     return list(given) if isinstance(given, list | tuple) else [given]
 
@@ -367,7 +367,7 @@ class _Watch(BaseCallbackHandler):
         declared = self._pack.schema.tools.get(name)
         is_write = declared is not None and declared.effect == "write"
         if current is not None and _place(metadata) == current.place and not is_write:
-            # The decision also covers tools that the tool uses.
+            # The decision also covers tools that this tool uses.
             return
         outer = f"inside `{current.tool}`" if current is not None else "inside another tool"
         hint = "add the middleware to the inner agent too: `create_agent(..., middleware=[ShieldMiddleware(shield)])`"

@@ -32,7 +32,7 @@ from bylaw.trace.recorded_value import plain_text
 ROUNDS = 8
 """The model is not asked again after this many consecutive answers without an allowed tool call."""
 KEPT = 10_000
-"""The number of exchanges to keep for callers' histories."""
+"""The number of exchanges to keep for the histories of callers."""
 CHATS = {CallTypes.completion, CallTypes.acompletion}
 _CALLERS = (
     "user_api_key_hash",
@@ -60,7 +60,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         hooks = [GuardrailEventHooks.pre_call, GuardrailEventHooks.post_call]
         super().__init__(shield, context=context, **{**more, "event_hook": hooks, "default_on": True})
         self._unseen: OrderedDict[str, list[dict[str, Any]]] = OrderedDict()
-        """Exchanges that the caller has not seen, keyed by the messages before them or by the accompanying call."""
+        """Exchanges that the caller has not seen. The key is the earlier messages or the call next to the exchange."""
         self._notes: OrderedDict[str, str] = OrderedDict()
         """Advice about allowed calls, by call id. Appended to their results."""
 
@@ -93,7 +93,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
     async def async_post_call_success_deployment_hook(
         self, request_data: dict[str, Any], response: Any, call_type: Any
     ) -> Any:
-        """Decide a response's calls. Remove stopped calls, or ask the model again."""
+        """Decide the calls in a response. Remove stopped calls, or ask the model again."""
         choices = getattr(response, "choices", None)
         if call_type not in CHATS or not choices:
             return None

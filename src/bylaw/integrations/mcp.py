@@ -34,7 +34,7 @@ PASSED_ON: Any = (
     ("resources/unsubscribe", mcp_types.UnsubscribeRequestParams, mcp_types.UnsubscribeRequest, mcp_types.EmptyResult),
     ("completion/complete", mcp_types.CompleteRequestParams, mcp_types.CompleteRequest, mcp_types.CompleteResult),
 )
-"""The server's methods, with their parameter, request and answer types."""
+"""The methods of the server, with their parameter, request and answer types."""
 
 
 def proxy(

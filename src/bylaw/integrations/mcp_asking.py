@@ -20,7 +20,7 @@ from bylaw.integrations.follower import log
 from bylaw.shield import Decision, LiveSession
 
 BY = "elicitation"
-"""The user's way of answering a card, for the log."""
+"""The way in which the user answered a card, for the log."""
 MOST_QUESTIONS = 4
 """The maximum number of questions to the user about one call."""
 CARD = {"type": "object", "properties": {"agree": {"type": "boolean", "title": "Yes, do this"}}, "required": ["agree"]}
@@ -30,7 +30,7 @@ FORM = {
     "required": ["answer"],
 }
 OURS = "bylaw"
-"""The key of Bylaw's question among a call's questions."""
+"""The key of the question from Bylaw among the questions of a call."""
 _MARK = "bylaw:"
 
 
@@ -48,7 +48,7 @@ def can_ask(request: Any) -> bool:
 def question_for_user(decision: Decision) -> str:
     """Return a question that only the user can answer, other than a confirmation.
 
-    The text is empty if the call is also denied.
+    Return an empty text if the call is also denied.
     """
     if decision.answer != "ask":
         return ""
@@ -109,15 +109,15 @@ class Round(Struct, frozen=True, omit_defaults=True):
     """The id of an allowed call whose server needs more input."""
     question: str = ""
     card: str = ""
-    """The question's text or the card's id."""
+    """The text of the question, or the id of the card."""
     times: int = 0
     state: str | None = None
-    """The server's own state, to be returned to it."""
+    """State from the server, to be returned to it."""
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
     """The client's answers to the server's questions."""
 
     def asking(self, decision: Decision) -> "Round | None":
-        """Return the round that asks a question or for a confirmation, or None if neither helps."""
+        """Return the round with a question or a card for the user, or None if neither helps."""
         if question := question_for_user(decision):
             return Round("", question, "", self.times + 1, self.state, self.answers)
         if decision.card is not None:
@@ -130,8 +130,8 @@ class Round(Struct, frozen=True, omit_defaults=True):
         return mcp_types.ElicitRequestFormParams(message=decision.card.text, requested_schema=CARD)
 
     def asks(self, decision: Decision) -> InputRequiredToolResult | None:
-        """Return the response that asks the user first. Return None if the user was already asked or asking would not
-        help.
+        """Return the response that asks the user first. Return None if the user was already asked or if asking would
+        not help.
         """
         asking = self.asking(decision)
         if asking is None or asking.times > MOST_QUESTIONS:
@@ -139,7 +139,7 @@ class Round(Struct, frozen=True, omit_defaults=True):
         return _required({OURS: mcp_types.ElicitRequest(params=asking.form(decision))}, asking)
 
     def goes_on(self, call: str, answer: InputRequiredToolResult) -> InputRequiredToolResult:
-        """Return the server's question and its call."""
+        """Return the question from the server and its call."""
         asked = answer.input_required
         return _required(asked.input_requests, Round(call, state=asked.request_state))
 
@@ -155,7 +155,7 @@ def needs_rounds(request: Any) -> bool:
 
 
 def take_round(request: Any) -> tuple[Round, mcp_types.ElicitResult | None]:
-    """Return a call's round and the user's answer to Bylaw's question. Pass on answers for the server."""
+    """Return the round of a call and the answer to the question from Bylaw. Pass on answers for the server."""
     params = request._srctx.params if request is not None else None
     given = params.get("requestState") if isinstance(params, Mapping) else None
     if not isinstance(params, MutableMapping) or not (isinstance(given, str) and given.startswith(_MARK)):

@@ -57,7 +57,7 @@ class Book(Struct, frozen=True):
 
 
 class Catalogue:
-    """One server's tools. Without a file, they are lost when the process ends."""
+    """The tools of one server. Without a file, they are lost when the process ends."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
@@ -94,14 +94,14 @@ class Catalogue:
                     break
                 known = tools[name] = self._told(name, tools.get(name, Known()), each, is_open=self._is_open)
                 if known.accepted:
-                    # The other parts may come from the current listing.
+                    # Other fields may come from the current listing.
                     is_accepted = digest_of(each) in {old.digest for old in known.accepted}
                     shown.setdefault(name, dict(each) if is_accepted else known.accepted[-1].tool)
             self._is_open &= not listed
             return list(shown.values())
 
     def instructions(self, text: str) -> str:
-        """Return the first or last accepted server instructions for the agent."""
+        """Return the server instructions for the agent: the first ones, or the last accepted ones."""
         with self._changing() as tools:
             said = {"name": INSTRUCTIONS, "description": text}
             known = self._told(INSTRUCTIONS, tools.get(INSTRUCTIONS, Known()), said, is_open=True)
@@ -191,7 +191,7 @@ def write_book(file: Path, book: Book) -> None:
 
 
 def accept(file: Path, digests: Sequence[str], by: str) -> list[str]:
-    """Accept waiting descriptions by digest. Return their tools' names."""
+    """Accept waiting descriptions by digest. Return the names of their tools."""
     book = read_book(file)
     tools, found = dict(book.tools), dict[str, str]()
     for name, known in book.tools.items():

@@ -29,7 +29,7 @@ from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import repeated_key
 
 CONVERSATION = "bylaw/conversation"
-"""The call's conversation."""
+"""The conversation of the call."""
 TURN = "bylaw/turn"
 """The agent's turn that requested the call, as a number or text. 1 and "1" are the same turn. Calls in one turn do not
 see each other's results.
@@ -43,7 +43,7 @@ MESSAGES = "bylaw/messages"
 messages stay undecided. Leave out calls and results, because the proxy sees them itself.
 """
 NAME = 300
-"""The maximum length of a conversation's or agent's name."""
+"""The maximum length of the name of a conversation or an agent."""
 _TALK = {"role", "content", "name", "id", "timestamp", "type"}
 """The fields of a text-only message."""
 _NOTES = ("system", "developer")
@@ -74,7 +74,7 @@ def context_in(given: Any, where: str) -> dict[str, Any]:
 
 
 def agent_in(meta: Mapping[str, Any]) -> str:
-    """Return the inner agent that makes the call. The name of the main agent is empty."""
+    """Return the inner agent that makes the call, or an empty string for the main agent."""
     return name_in(meta[AGENT], "the agent") if meta.get(AGENT) else ""
 
 
@@ -88,7 +88,7 @@ def turn_in(meta: Mapping[str, Any]) -> str | None:
 
 
 def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
-    """Return the user's and the agent's messages, or None if the call has no messages."""
+    """Return the messages of the user and the agent, or None if the call has no messages."""
     if MESSAGES not in meta:
         return None
     messages = meta[MESSAGES]
@@ -115,7 +115,7 @@ def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
 
 
 def _talk(message: Any) -> str | None:
-    """Return a message's text, or None if the message contains more than text."""
+    """Return the text of a message, or None if the message contains more than text."""
     if not isinstance(message, Mapping) or message.get("role") not in ("user", "assistant", *_NOTES):
         return None
     if (
@@ -131,7 +131,7 @@ def _talk(message: Any) -> str | None:
 
 
 def _part(part: Any) -> str | None:
-    """Return a message part's text. It is empty for a picture or a file, and None for any other part."""
+    """Return the text of a message part. It is empty for a picture or a file, and None for any other part."""
     match part:
         case {"type": "text" | "input_text" | "output_text", "text": str(text)} if not part.get("name"):
             return text
@@ -148,7 +148,7 @@ PATIENCE = 4.0
 CONTEXT_HEADER = "bylaw-context"
 """The gateway's context as JSON. It overrides the client's context."""
 NO_SERVER = -32000
-"""The error code for the client, from JSON-RPC's range for servers."""
+"""The error code for the client, from the range that JSON-RPC reserves for servers."""
 _HANDSHAKES = ("initialize", "server/discover")
 
 
@@ -192,7 +192,7 @@ class Gate(Middleware):
                 reason = str(error) if isinstance(error, BylawError) else type(error).__name__
                 log.error("the proxy could not start: %s", reason)
                 raise McpError(code=NO_SERVER, message=f"the proxy could not start: {reason}") from error
-            # Another request may have created it in the meantime.
+            # Another request may have created the client in the meantime.
             self._made = self._made or self._make(shield)
         assert self._made is not None
         return self._made
@@ -225,8 +225,8 @@ class Introduction(ProxyMetadataMiddleware):
     def _updates(self, result: Any, upstream: Any) -> dict[str, Any]:
         """Return the accepted server instructions, because the model reads them like descriptions.
 
-        The shield's own instructions follow if the pack has loaded. They contain no sentences to say, because MCP does
-        not transport messages.
+        The shield's own instructions follow if the pack has loaded. They do not tell the agent what to say, because MCP
+        does not transport messages.
         """
         updates = super()._updates(result, upstream)
         shown = joined(self._catalogue.instructions(upstream.instructions or ""), self._instructions())
@@ -262,9 +262,9 @@ async def saying_where(ctx: Any, call_next: Any) -> Any:
 
 
 async def saying_whose(ctx: Any, call_next: Any) -> Any:
-    """Report an unreadable response as the server's error, not as an error in the request.
+    """Report an unreadable response as an error of the server, not of the request.
 
-    The call may have run, and "invalid params" would deny that.
+    The call may have run, and "invalid params" would suggest that it has not.
     """
     try:
         return await call_next(ctx)
@@ -289,10 +289,10 @@ def vouched(request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
     given = get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER)
     if given is not None:
         header = (header or {}) | context_in(given, "the header")
-    # A gateway's header also applies if it names no user.
+    # The header from the gateway also applies if it names no user.
     return began | context_in(meta.get(CONTEXT), f"`{CONTEXT}`") if header is None else header
 
 
 def request_of(context: Any) -> Any:
-    """Return the client's request and the session through which the client can be asked."""
+    """Return the request of the client and the session through which the client can be asked."""
     return context.fastmcp_context.request_context if context.fastmcp_context is not None else None

@@ -60,12 +60,12 @@ class Front(NamedTuple):
 
 
 class Fronts:
-    """The proxy's clients, with their running requests."""
+    """The clients of the proxy, with their running requests."""
 
     def __init__(self) -> None:
         self._active: list[Any] = []
         self._known: dict[Any, Any] = {}
-        """The session of each client's last request."""
+        """The session of the last request from each client."""
         self.drops_notes = False
         """Whether the client does not get the server's log messages and the text of progress notifications, because
         they may contain what `mask` hides or text that `mark` would mark.
@@ -93,8 +93,8 @@ class Fronts:
         return Front(self._known[place])
 
     def asked(self) -> Front:
-        """Return the client to ask for a shared server. With several possible clients, none is asked, because the
-        question may concern another client's data.
+        """Return the client to ask for a shared server. If there are several clients, ask none, because the question
+        may be about data of another client.
         """
         places = {_place(each.session) for each in self._active} or set(self._known)
         if len(places) > 1:
@@ -183,7 +183,7 @@ class PassingClient(ProxyClient):
         self._greeting = anyio.Lock()
         """Locked while the shared session begins, so that it begins only once."""
         self.connection: Any = None
-        """The client's connection, if that client has its own server session."""
+        """The connection of the client, if that client has its own session with the server."""
         super().__init__(transport, **settings)
         assert self._transport_options is not None
         self._transport_options = replace(self._transport_options, session_class=Hearing)
@@ -207,7 +207,7 @@ class PassingClient(ProxyClient):
         self._negotiated(self.session.protocol_version)
 
     def _offer_what_the_front_has(self) -> None:
-        """Declare only the client's abilities to the server."""
+        """Tell the server only what the client can do."""
         with suppress(McpError):
             has = self._front().session.client_capabilities
             handlers: dict[str, Any] = self._session_kwargs  # pyright: ignore[reportAssignmentType]
@@ -331,13 +331,13 @@ ENDED = "Session terminated"
 
 
 class Links:
-    """The proxy's server sessions."""
+    """The proxy's sessions with the server."""
 
     def __init__(self, upstream: Any, fronts: Fronts) -> None:
         self._plain = PassingClient(upstream, fronts=fronts, negotiated=self._negotiated)
         self._version = ""
         self._kept: OrderedDict[Any, PassingClient] = OrderedDict()
-        """The server's clients, by downstream connection."""
+        """The clients for the server, by downstream connection."""
 
     def client(self) -> PassingClient:
         mode = self._mode()
@@ -355,7 +355,7 @@ class Links:
         return kept.for_one_request()
 
     def _mode(self) -> str | None:
-        """Return the protocol version for the server, which may differ from the client's."""
+        """Return the protocol version for the server. The client may use a different version."""
         front = _mirror_front_era_mode()
         if front not in MODERN_PROTOCOL_VERSIONS:
             return front
@@ -400,7 +400,7 @@ class Links:
 
 
 def by_url(url: str) -> StreamableHttpTransport:
-    """Return an HTTP server's transport. Each request carries only its own headers."""
+    """Return the transport of an HTTP server. Each request carries only its own headers."""
 
     def client(
         headers: dict[str, str] | None = None,

@@ -1,10 +1,10 @@
-"""Processes results of an MCP server's tools, resources and prompts.
+"""Processes results of tools, resources and prompts of an MCP server.
 
 The log and the guards get the unchanged result.
 
 Resources and prompts are content, not the user's request. But hosts put their text into user messages, and prompts even
-have the user's role. So the proxy records this text in the conversation. If it comes back in a user message, the user's
-own words are unknown.
+have the user's role. So the proxy records this text in the conversation. If it comes back in a user message, it is
+unknown which words are the user's own.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -83,17 +83,16 @@ def with_note(answer: Any, decision: Decision) -> Any:
 
 RESOURCE, PROMPT = "resources/read", "prompts/get"
 MOST = 10_000
-"""The maximum number of conversations to remember, and of texts without a conversation."""
+"""The maximum number of conversations to remember, and of texts outside conversations."""
 LINE = 3
-"""The minimum number of words for recognising a single line."""
+"""The minimum number of words in a line that can be recognised."""
 LONG = 8
-"""The minimum number of words for recognising a text in its own paragraph. The other paragraphs are still the user's.
-"""
+"""The minimum number of words in a paragraph that can be recognised. The other paragraphs are still the user's."""
 _BREAK = re.compile(r"\n[ \t\r]*\n\s*")
 
 
 class _Seen(Struct):
-    """A conversation's texts from the server, and the user's earlier words."""
+    """Texts from the server in a conversation, and the earlier words of the user."""
 
     events: int = 0
     texts: dict[str, None] = field(default_factory=dict[str, None])
@@ -105,7 +104,7 @@ class HandedOut:
     def __init__(self) -> None:
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._anywhere: OrderedDict[str, None] = OrderedDict()
-        """Texts that were requested outside any conversation. They are not the user's words in any conversation."""
+        """Texts that were requested outside any conversation. They do not come from the user in any conversation."""
 
     def note(self, session: LiveSession | None, way: str, parts: Sequence[dict[str, str]], id: str) -> None:
         """Record a server's texts in their conversation and its log, if known."""
@@ -120,7 +119,7 @@ class HandedOut:
             session.flush()
 
     def own(self, session: LiveSession, said: Sequence[Part]) -> list[Part]:
-        """Replace a server's text in user messages with unknown words."""
+        """In user messages, replace text from a server with unknown words."""
         seen = self._of(session)
         texts = sorted((*seen.texts, *self._anywhere), key=len, reverse=True)
         if not texts:
@@ -198,7 +197,7 @@ def _folded(text: str) -> str:
 
 
 def _known_by(texts: Iterable[str]) -> Iterable[str]:
-    """Yield the normalised text and its lines, for recognition."""
+    """Yield the normalised text and its lines, which are used to recognise the text."""
     for text in texts:
         lines = [line for line in text.splitlines() if len(line.split()) >= LINE]
         yield from (folded for each in (text, *lines) if (folded := _folded(each)))

@@ -66,7 +66,9 @@ PAGE_UNKNOWN = "the page could not be shown again before the call"
 
 
 class Sessions:
-    """Sessions by key. A call without a key, or a dropped session without a log, starts empty."""
+    """Sessions by key. Without a key, a session is empty. A session that was dropped starts empty again unless there is
+    a log.
+    """
 
     def __init__(self, shield: Shield, *, context: Mapping[str, Any] | None = None, most: int = MOST_SESSIONS) -> None:
         self.shield = shield
@@ -76,7 +78,7 @@ class Sessions:
         self._forgotten: set[str] = set()
         self._followers: OrderedDict[str, Follower] = OrderedDict()
         self._speaking: OrderedDict[str, LiveSession] = OrderedDict()
-        """The last principal's conversation, by key."""
+        """The conversation of the most recent principal, by key."""
         self._lock = threading.Lock()
 
     def taken_up(self, key: str | None, context: Mapping[str, Any] | None) -> LiveSession:
@@ -124,7 +126,7 @@ class Sessions:
             return own, self.get(key, {})
 
     def get(self, key: str | None, context: Mapping[str, Any] | None = None) -> LiveSession:
-        """Return a conversation's session. `context` is its initial context, if it is not the default."""
+        """Return the session of a conversation. Pass `context` if the initial context is not the default."""
         given = self._context if context is None else context
         if not key:
             return self.shield.session(context=given, lacks=NO_KEY)
@@ -153,7 +155,7 @@ DECIDING = 200
 
 
 class Hiding:
-    """The tools hidden from each conversation's client, in the last list and now."""
+    """The tools hidden from the client of each conversation, in the last list and now."""
 
     def __init__(self, tools: Mapping[str, DeclaredTool], listeners: set[InMemorySubscriptionBus]) -> None:
         self._tools = tools
@@ -166,7 +168,7 @@ class Hiding:
         allowance = session.allowance
         if allowance is None:
             return frozenset()
-        # A generic tool is needed if any of its actions is.
+        # A generic tool is needed if any of its actions is needed.
         needed = {name for each in self._tools.values() if allowance.may_need(each) for name in (each.name, *each.of)}
         return frozenset(self._tools.keys() - needed)
 
@@ -215,7 +217,7 @@ class ShieldMiddleware(Middleware):
         self._conversation = conversation
         self._turns: dict[str, str | None] = {}
         self._under_way: Counter[str] = Counter()
-        """The number of running calls by the main agent, by conversation."""
+        """The number of calls of the main agent that are running, by conversation."""
         self._handed = HandedOut()
         self._deciding = anyio.CapacityLimiter(DECIDING)
         self._numbers = itertools.count(1)
@@ -225,7 +227,7 @@ class ShieldMiddleware(Middleware):
         """
 
     async def on_request(self, context: Any, call_next: Any) -> Any:
-        """Register a client during its request, so that the server's questions reach it."""
+        """Register a client during its request, so that questions from the server reach it."""
         request = request_of(context)
         if request is None or context.method == "subscriptions/listen":
             return await call_next(context)
@@ -236,8 +238,8 @@ class ShieldMiddleware(Middleware):
             return await self._passed_on(context, call_next)
 
     async def _passed_on(self, context: Any, call_next: Any) -> Any:
-        """Return the server's response. If the server has forgotten the session, the request did not run, so send it
-        again.
+        """Return the response of the server. If the server has forgotten the session, the request did not run, so send
+        it again.
         """
         try:
             return await call_next(context)
@@ -313,7 +315,7 @@ class ShieldMiddleware(Middleware):
         return f"{self._name}-{next(self._numbers)}"
 
     def _decide(self, call: "_Call", round: Round, answer: Any, id: str) -> tuple[Decision, str]:
-        """Return a call's decision and id. A continued call keeps its earlier id."""
+        """Return the decision on a call and the id of the call. A continued call keeps its earlier id."""
         self._catalogue.refresh()
         # Here, the main agent speaks to an inner agent.
         session, said = call.session, None if call.agent else said_in(call.meta)
@@ -335,7 +337,7 @@ class ShieldMiddleware(Middleware):
             heard = _up_to_the_user(said) if is_same else said
             self._sessions.follower(session).follow(self._handed.own(session, heard))
         elif not (is_same or round.call or (call.agent and self._under_way[session.id])):
-            # There are no new messages while the main agent waits for an inner agent's call.
+            # There are no new messages while the main agent waits for a call of an inner agent.
             session.channel.reports_user = False
             session.unheard()
         if is_same:
@@ -348,7 +350,7 @@ class ShieldMiddleware(Middleware):
         return call.session.decide(call.tool, call.arguments, id=id, agent=call.agent)
 
     async def _asked(self, request: Any, call: "_Call", decision: Decision, id: str) -> tuple[Decision, str]:
-        """Ask the user during the call. Return the new decision and the call's id. An unanswered question is not
+        """Ask the user during the call. Return the new decision and the id of the call. An unanswered question is not
         repeated.
         """
         session = call.session
@@ -397,7 +399,7 @@ class ShieldMiddleware(Middleware):
         return answer.model_copy(update={"contents": shown})
 
     async def on_get_prompt(self, context: Any, call_next: Any) -> Any:
-        """Pass on a prompt and record its text. It is never the user's, even with the user's role."""
+        """Pass on a prompt and record its text. Even if it has the user's role, it does not come from the user."""
         answer = await call_next(context)
         await self._hand_out(context, PROMPT, prompt_parts(answer.messages))
         return answer
@@ -469,13 +471,13 @@ class ShieldMiddleware(Middleware):
         return ""
 
     def _key(self, meta: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
-        # A gateway sets the header. Its client must stay in its own conversation.
+        # A gateway sets the header. The client behind it must stay in its own conversation.
         header = get_http_headers(include={HEADER}).get(HEADER)
         given = header if header is not None else meta.get(CONVERSATION) or arguments.get(self._key_argument)
         return name_in(given or self._conversation, "the conversation") if given or self._conversation else None
 
     def _vouched(self, request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the operator's context, extended by the gateway's or the client's."""
+        """Return the context of the operator, extended by the context of the gateway or the client."""
         return vouched(request, meta) | self._context
 
     def _own(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -521,12 +523,12 @@ class _Call(Struct, frozen=True):
     arguments: dict[str, Any]
     meta: Mapping[str, Any]
     agent: str
-    """The inner agent that makes the call. The name of the main agent is empty."""
+    """The inner agent that makes the call, or an empty string for the main agent."""
     can_ask: bool
 
 
 class _AsTold(Tool):
-    """A tool with the server's own description. fastmcp would add a title and notes."""
+    """A tool with the description from the server. fastmcp would add a title and notes."""
 
     told: dict[str, Any]
 

@@ -52,7 +52,7 @@ from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.transcript import is_users
 
 HANDED_OVER = "For context, here is the conversation so far"
-"""The SDK's text that replaces the history after a handover starts like this. An agent may write it too."""
+"""The beginning of the SDK's text that replaces the history after a handover. An agent may write such a text too."""
 HOSTED = frozenset(
     ("WebSearchTool", "FileSearchTool", "CodeInterpreterTool", "HostedMCPTool", "ImageGenerationTool", "ToolSearchTool")
 )
@@ -63,8 +63,8 @@ class ShieldHooks(RunHooks):
 
     With `pauses`, a call that needs the user's confirmation or a reviewer's approval interrupts the run. `asked`
     returns the prompts, `confirm` and `approve` take the answers, and the run continues with `state.approve(item)`.
-    `context` computes a run's speaker from the `context` of `Runner.run`. With `instruct`, `protect` adds the shield's
-    instructions to the agent's instructions.
+    `context` finds the speaker of a run from the `context` of `Runner.run`. With `instruct`, `protect` adds the
+    shield's instructions to the agent's instructions.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class ShieldHooks(RunHooks):
         self._decided: dict[tuple[str, str], Decision] = {}
         """Decisions about allowed calls, by inner agent and id."""
         self._protected: dict[int, tuple[Any, ...]] = {}
-        """Each agent's protected copy and the parts of the copy, by the agent's identity."""
+        """The protected copy of each agent with the parts used to make it, by the identity of the agent."""
         self._ours: set[int] = set()
         self._held: set[str] = set()
         """Tools whose calls the SDK may hold back for approval."""
@@ -107,7 +107,7 @@ class ShieldHooks(RunHooks):
         return other
 
     def _inner(self, id: str = "") -> str:
-        """Return the inner agent that runs in this task or requested a call. The name of the main agent is empty."""
+        """Return the inner agent that runs in this task or requested a call, or an empty string for the main agent."""
         return self._agent or inner_agent(id)
 
     @property
@@ -150,7 +150,9 @@ class ShieldHooks(RunHooks):
         return protected
 
     def _instructed(self, given: Any) -> Any:
-        """Add the shield's instructions to an agent's own. An inner agent gets none, because it cannot ask the user."""
+        """Add the shield's instructions to an agent's own instructions. An inner agent gets none, because it cannot ask
+        the user.
+        """
         told = self._instructions
         if not told or self._inner():
             return given
@@ -191,7 +193,7 @@ class ShieldHooks(RunHooks):
         return dataclasses.replace(
             tool,
             needs_approval=self._approval(tool.name, tool.needs_approval),
-            # The shield's guardrails run last before the tool and first after it.
+            # The shield's guardrails run last before the tool and first after the tool.
             tool_input_guardrails=[*(tool.tool_input_guardrails or ()), before],
             tool_output_guardrails=[after, *(tool.tool_output_guardrails or ())],
         )
@@ -224,15 +226,15 @@ class ShieldHooks(RunHooks):
         return True
 
     async def asked(self, item: Any) -> list[Prompt]:
-        """Return an interrupted run's prompts. The list is empty if only the tool's own `needs_approval` asked."""
+        """Return the prompts of an interrupted run. The list is empty if only the tool's own `needs_approval` asked."""
         call = item.raw_item
         return await asyncio.to_thread(self._asked, call.call_id, item.tool_name, call.arguments)
 
     def _asked(self, id: str, tool: str, arguments: str) -> list[Prompt]:
         planned = self.follower.planned(id)
         if planned is not None and not planned.allowed:
-            # The SDK does not ask the shield before it holds back a call whose arguments it would convert, such as 60
-            # for a float.
+            # The SDK holds back a call without asking the shield if it would convert the arguments, such as 60 for a
+            # float.
             self._pause(id, planned)
         waiting = self.follower.asked(id, tool, arguments)
         return prompts(waiting) if waiting is not None else []
@@ -296,8 +298,8 @@ class ShieldHooks(RunHooks):
     def _note_held(self, ids: Sequence[str]) -> None:
         """Record the calls that the SDK holds back.
 
-        The SDK holds back a call whose arguments it would convert, such as 60 for a float, without asking. Another
-        worker continues the call only if the log says that it was interrupted.
+        The SDK holds back a call if it would convert the arguments, such as 60 for a float. It does this without
+        asking. Another worker continues the call only if the log says that it was interrupted.
         """
         for id in ids:
             decision = self.follower.planned(id)

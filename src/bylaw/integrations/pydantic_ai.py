@@ -36,7 +36,7 @@ from bylaw.trace.event import with_note
 _UNSEEN = frozenset(("thinking", "compaction", "builtin-tool-call", "builtin-tool-return"))
 """Kinds of parts that the user does not see."""
 DEFERS = "bylaw defers"
-"""The key in a tool's metadata for the way an allowed call is deferred: `unapproved` or `external`."""
+"""The metadata key of a tool for how allowed calls are deferred: `unapproved` or `external`."""
 
 
 class ShieldCapability(Adapter, AbstractCapability):
@@ -58,10 +58,10 @@ class ShieldCapability(Adapter, AbstractCapability):
     ) -> None:
         super().__init__(shield, context=context, pauses=pauses, instruct=instruct)
         self.tools: set[str] = set()
-        """The shielded tools' names, without output tools."""
+        """The names of the shielded tools, without output tools."""
 
     def get_ordering(self) -> CapabilityOrdering:
-        """Run the capability last, next to the tools."""
+        """Run this capability last, next to the tools."""
         return CapabilityOrdering(position="innermost")
 
     def get_instructions(self) -> Any:
@@ -91,7 +91,7 @@ class ShieldCapability(Adapter, AbstractCapability):
             end(token)
 
     def decide(self, ctx: Any, tool: str, arguments: dict[str, Any]) -> tuple[Follower, str, Decision]:
-        """Decide a call. Return its conversation, inner agent and decision."""
+        """Decide a call. Return the conversation, the inner agent and the decision."""
         messages, id = list(ctx.messages), ctx.tool_call_id or ""
         call = Asked(id, tool, _as_asked(messages, id, to_jsonable_python(arguments)))
         answer = ctx.tool_call_metadata if ctx.tool_call_approved else None
@@ -200,7 +200,7 @@ def _parts(messages: Sequence[Any], tools: Collection[str]) -> list[Part]:
 
 
 def _pieces(part: Any, tools: Collection[str]) -> list[Piece]:
-    """Return the pieces of an agent's part. The list is empty if the part is not for the user."""
+    """Return the pieces of a part as a list, or an empty list if the part is not for the user."""
     if isinstance(part, TextPart):
         return [part.content]
     if part.part_kind == "speech":

@@ -1,4 +1,4 @@
-"""Rules over time: LTL-f formulas, their monitors, and weighted circuits of them. Start at `monitor`."""
+"""Rules over time: LTL-f formulas, their monitors, and weighted circuits built from them. Start at `monitor`."""
 
 from bylaw.rule.formula import Formula, parse
 from bylaw.rule.monitor import Family, Monitor, MonitorReport, MonitorSet

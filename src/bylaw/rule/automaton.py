@@ -55,7 +55,7 @@ class WholeAutomaton(Struct, frozen=True):
         return len(self.accepting)
 
     def step(self, state: int, letter: int) -> tuple[int, int | None]:
-        """Return the next state and its verdict's index in `VERDICTS`."""
+        """Return the next state and the index of its verdict in `VERDICTS`."""
         place = state * len(self.letters) + self.columns[letter]
         return self.after[place], self.verdicts[place]
 
@@ -69,9 +69,9 @@ class WholeAutomaton(Struct, frozen=True):
 class LazyAutomaton:
     """An automaton that creates its states on demand.
 
-    It searches at most `SEARCH_CAP` transitions for the other value. If the search finds it, the verdict is
-    provisional. If a complete search does not find it, the verdict is permanent. There is no verdict (None) after an
-    incomplete search or with only some letters known. Every verdict is correct.
+    To find a verdict, it explores at most `SEARCH_CAP` transitions in search of the other value. If the search finds
+    it, the verdict is provisional. If a complete search does not find it, the verdict is permanent. There is no verdict
+    (None) after an incomplete search or if only some letters are known. Every verdict is correct.
     """
 
     def __init__(self, progression: Progression, letters: Sequence[int], *, complete: bool, rearming: bool) -> None:
@@ -86,7 +86,9 @@ class LazyAutomaton:
         self.start = 0
 
     def step(self, state: int, letter: int) -> tuple[int, int | None]:
-        """Return the next state and its verdict's index in `VERDICTS`. The index is None without a verdict."""
+        """Return the next state and the index of its verdict in `VERDICTS`. The index is None if there is no
+        verdict.
+        """
         reached = self._progression.step(self._states[state], letter)
         verdict = self._verdict(reached)
         if self._rearming and verdict == BROKEN:
@@ -215,7 +217,7 @@ class Pair:
 
     @cached_property
     def _class_verdicts(self) -> list[int | None]:
-        """Return each class's verdict. A verdict is permanent if all letters lead back to the same class."""
+        """Return the verdict of each class. A verdict is permanent if all letters lead back to the same class."""
         found: list[int | None] = [None] * (max(self._classes) + 1)
         for state, row, number in zip(self._states, self._rows, self._classes, strict=True):
             permanent = all(self._classes[there] == number for there in row)
@@ -228,7 +230,7 @@ class Pair:
         return found
 
     def _explore(self) -> bool:
-        """Visit every reachable state, also after a restart. Return False above a cap."""
+        """Visit every reachable state, including those after a restart. Return False above a cap."""
         progression = self._progression
         states = self._states = [progression.start]
         numbers = {progression.start: 0}
@@ -277,7 +279,7 @@ class Pair:
 
 
 def _classes(rows: Sequence[Sequence[int]], labels: Sequence[Hashable]) -> list[int]:
-    """Return each state's class by Moore's algorithm. States that no input distinguishes share a class."""
+    """Return the class of each state, by Moore's algorithm. States that no input can distinguish share a class."""
     numbers: dict[Hashable, int] = {}
     classes = [numbers.setdefault(label, len(numbers)) for label in labels]
     while True:

@@ -48,7 +48,7 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def predicates(self) -> tuple[str, ...]:
-        """The rules' predicates, without the action."""
+        """The predicates of the rules, without the action."""
         names = set[str]().union(*(atoms(rule.formula) for rule in self.rules))
         return tuple(sorted(names - {self.action}))
 
@@ -60,13 +60,13 @@ class RuleState(msgspec.Struct, frozen=True, kw_only=True):
     hard: bool = False
     policy: str = ""
     with_action: bool | None = None
-    """Whether taking the action keeps the rule. None if that depends on an unknown predicate."""
+    """Whether the rule is kept if the action is taken. None if that depends on an unknown predicate."""
     without_action: bool | None = None
     unknown: tuple[str, ...] = ()
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
-    """A circuit's result for its action, given the evidence."""
+    """The result of a circuit for its action, given the evidence."""
 
     action: str
     safe: bool
@@ -78,7 +78,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     eps: float
     rules: tuple[RuleState, ...]
     veto: tuple[str, ...] = ()
-    """Hard rules that only taking the action breaks."""
+    """Hard rules that are broken only if the action is taken."""
     conflict: tuple[str, ...] = ()
     """Hard rules that are broken with and without the action, and physical rules that the evidence contradicts."""
     influence: dict[str, float] = {}
@@ -86,7 +86,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def p_action(self) -> float | None:
-        """The action's probability under the Markov logic network."""
+        """The probability of the action under the Markov logic network."""
         return None if self.margin is None else (1.0 + self.margin) / 2.0
 
     @property

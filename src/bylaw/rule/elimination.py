@@ -17,7 +17,8 @@ Gather = Callable[[Numbers], Numbers]
 
 
 EliminationStep = tuple[tuple[int, Gather | None], ...]
-"""A step that eliminates its scope's last variable: the table numbers, and the mappings to extend them to this scope.
+"""A step that eliminates the last variable of its scope: the table numbers, and the mappings that extend these tables
+to the scope.
 """
 
 
@@ -112,7 +113,7 @@ def _members(mask: int) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def _spread(places: tuple[int, ...], lanes: int) -> Gather | None:
-    """Return the index mapping to extend a table to a wider scope. `places` is each variable's position."""
+    """Return the index mapping to extend a table to a wider scope. `places` has the position of each variable."""
     if places == tuple(range(len(places))):
         return None
     index = list(range(1 << lanes))

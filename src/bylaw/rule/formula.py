@@ -131,7 +131,7 @@ Past = Yesterday | Once | Historically | Since
 KEYWORDS: dict[type[Unary] | type[Binary], str] = {
     kind: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).upper() for kind in (*get_args(Unary), *get_args(Binary))
 }
-"""The operators' names, such as `WEAK_NEXT` for `WeakNext`."""
+"""The names of the operators, such as `WEAK_NEXT` for `WeakNext`."""
 RESERVED = frozenset(KEYWORDS.values()) | {"TRUE", "FALSE", "true", "false", "IFF", "FOR", "EACH"}
 """Predicate names that need quotes."""
 

@@ -34,7 +34,7 @@ MEMO = 4096
 
 
 class Reduced(NamedTuple):
-    """A rule's values given the known predicates: one column with the action and one without, over the unknown
+    """The values of a rule, given the known predicates: one column with the action and one without, over the unknown
     predicates.
     """
 
@@ -42,11 +42,13 @@ class Reduced(NamedTuple):
     kept_with: bytes
     kept_without: bytes
     is_wide: bool = False
-    """Whether too many predicates are unknown for a table. The columns then list only the rule's possible values."""
+    """Whether there are too many unknown predicates for a table. The columns then list only the possible values of the
+    rule.
+    """
 
 
 class Column:
-    """A rule's table, split by the action, with its reductions so far."""
+    """The table of a rule, split by the action, with its reductions so far."""
 
     def __init__(self, table: TruthTable, action: str, numbers: dict[str, int]) -> None:
         names = table.atoms
@@ -156,7 +158,7 @@ _MEMO = 16384
 
 
 class _Facts(NamedTuple):
-    """Evidence as bits: the known and the true predicates, and the other predicates' probabilities."""
+    """Evidence as bits: the known predicates, the true predicates, and the probabilities of the others."""
 
     known: int
     true: int
@@ -183,7 +185,7 @@ class Inference:
         self._soft = [rule for rule in circuit.rules if not rule.hard]
 
     def assess(self, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> Assessment:
-        """Assess the action. `tables` has one table per temporal rule, from the state of the rule's monitor."""
+        """Assess the action. `tables` has one table per temporal rule, which depends on the state of its monitor."""
         facts, contradicted = self._deduced(self._read(evidence), tables)
         reduced = {rule.name: self._reduced(rule, facts, tables) for rule in self.circuit.rules}
         states = tuple(self._state(*each) for each in reduced.items())
@@ -226,7 +228,7 @@ class Inference:
         )
 
     def margin(self, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> float | None:
-        """Return the weighted rules' exact margin. None above the width cap, or if no world is possible."""
+        """Return the exact margin of the weighted rules. None above the width cap, or if no world is possible."""
         facts, contradicted = self._deduced(self._read(evidence), tables)
         if contradicted:
             return None
@@ -404,7 +406,7 @@ class Inference:
         return found
 
     def _linear_swings(self, soft: list[tuple[float, Reduced]]) -> dict[str, float]:
-        """Return each unknown predicate's share of the linear-time interval. Used above the width cap."""
+        """Return the share of each unknown predicate in the linear-time interval. Used above the width cap."""
         found: dict[str, float] = {}
         for weight, reduced in soft:
             reach = abs(weight) * (max(differences(reduced)) - min(differences(reduced)))
@@ -451,7 +453,7 @@ class Inference:
 
 
 def assess(circuit: Circuit, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> Assessment:
-    """Assess a circuit's action. To assess the same circuit often, reuse one `Inference`."""
+    """Assess the action of a circuit. To assess the same circuit often, reuse one `Inference`."""
     return Inference(circuit).assess(evidence, tables=tables)
 
 

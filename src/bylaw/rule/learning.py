@@ -23,14 +23,14 @@ Loss = Literal["hinge", "paper"]
 
 
 class LabelledAct(msgspec.Struct, frozen=True):
-    """The rules' results for one act or conversation, and its label."""
+    """The results of the rules for one act or conversation, and its label."""
 
     leans: tuple[float, ...]
     safe: bool
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
-    """The weight of each rule, and the threshold learned with it."""
+    """The weight of each rule, and the threshold learned with the weights."""
 
     weights: dict[str, float]
     threshold: float
@@ -65,8 +65,8 @@ def learn(
 def _raise_unspoken(examples: Sequence[LabelledAct], theta: list[float], threshold: float) -> None:
     """Raise weights until each rule denies a call alone, unless the labels contradict this.
 
-    The loss gives little weight to a rule that is never broken, or only together with others. The rule may still be
-    important. A weight is raised if as many examples stay correctly classified.
+    The loss gives little weight to a rule that is never broken, or that is broken only together with others. The rule
+    may still be important. A weight is raised only if no fewer examples are then classified correctly.
     """
     for place, weight in enumerate(theta):
         is_alone = any(each.leans[place] and sum(map(bool, each.leans)) == 1 for each in examples)
@@ -138,7 +138,7 @@ def z(example: LabelledAct, theta: Sequence[float]) -> float:
 def threshold_for(examples: Sequence[LabelledAct], theta: Sequence[float], false_alarms: float) -> float:
     """Return the strictest threshold that stops at most this share of the safe examples."""
     passing = sorted(z(each, theta) for each in examples if each.safe)
-    # The small number keeps rounding errors from turning 0.05 * 20 = 1 into 0.
+    # Without the small number, a rounding error could turn 0.05 * 20 = 1 into 0.
     return passing[min(int(false_alarms * len(passing) + 1e-9), len(passing) - 1)] if passing else 0.0
 
 
@@ -183,5 +183,5 @@ def descend_paper(
 
 
 def worst_leans(acts: Iterable[Sequence[float]]) -> tuple[float, ...]:
-    """Combine a trajectory's acts into one example with each rule's lowest value."""
+    """Combine the acts of a trajectory into one example with the lowest value of each rule."""
     return tuple(min(column) for column in zip(*acts, strict=True))

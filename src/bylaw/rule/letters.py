@@ -1,12 +1,12 @@
 """Letters (the distinct inputs to a formula at one step) and truth tables.
 
-A formula's leaves are its largest parts without temporal operators. The rest is the temporal skeleton. A letter is one
-possible vector of leaf values, stored as bits. Formulas with the same skeleton and possible letters share an automaton,
-whatever their predicates' names.
+The leaves of a formula are its largest parts without temporal operators. The rest is the temporal skeleton. A letter is
+one possible vector of leaf values, stored as bits. Formulas with the same skeleton and possible letters share an
+automaton, even if their predicates have different names.
 
-A truth table gives a rule's value at one act as a Boolean function of predicates. A propositional rule has one table. A
-temporal rule has one table per act, which says whether the act's values permanently violate the rule. Circuits use only
-tables, so they can combine both kinds of rule.
+A truth table gives the value of a rule at one act as a Boolean function of predicates. A propositional rule has one
+table. A temporal rule has one table per act, which says whether the values at the act permanently violate the rule.
+Circuits use only tables, so they can combine both kinds of rule.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ from bylaw.rule.formula import (
 MOST_ATOMS = 16
 
 Keeps = Callable[[Mapping[str, bool]], bool | None]
-"""Whether an act with these values complies with a rule, given its monitor's state. None if unknown."""
+"""Whether an act with these values complies with a rule, given the state of its monitor. None if unknown."""
 
 
 class TruthTable(msgspec.Struct, frozen=True):
@@ -49,9 +49,9 @@ class TruthTable(msgspec.Struct, frozen=True):
 
 
 def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTable:
-    """Return a propositional formula's truth table over `names`, or over its own predicates by default.
+    """Return the truth table of a propositional formula over `names`. The default is its own predicates.
 
-    `ALWAYS f` is `f` at the current act.
+    `ALWAYS f` is treated as `f` at the current act.
     """
     if isinstance(formula, Always):
         formula = formula.operand
@@ -62,7 +62,9 @@ def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTab
 
 
 def truth_bits(formula: Formula, names: Sequence[str], known: Mapping[str, bool] = {}) -> int:
-    """Return a propositional formula's truth table over `names`, as bits. All other predicates must be in `known`."""
+    """Return the truth table of a propositional formula over `names`, as bits. All other predicates must be in
+    `known`.
+    """
     full = (1 << (1 << len(names))) - 1
     patterns = {name: full if value else 0 for name, value in known.items()}
     patterns |= {name: _pattern(j, full) for j, name in enumerate(names)}
@@ -121,12 +123,14 @@ def chosen_table(name: str, tables: Sequence[TruthTable]) -> TruthTable:
 
 
 def lost(name: str, action: str) -> TruthTable:
-    """Return the table of a rule whose monitor is lost. The rule's value is unknown with and without the action."""
+    """Return the table of a rule whose monitor is lost. The value of the rule is unknown with and without the
+    action.
+    """
     return TruthTable((action, f"{name}@0", f"{name}@1"), bytes((0, 0, 1, 0, 0, 1, 1, 1)))
 
 
 class ActValues(msgspec.Struct, frozen=True):
-    """An act's known predicates if the action is taken, and the differences if it is not."""
+    """The known predicates of an act if the action is taken, and the differences if it is not."""
 
     action: str
     taken: Mapping[str, bool]
@@ -198,7 +202,7 @@ _DIGITS = bytes.maketrans(b"01", b"\x00\x01")
 
 
 TABLE_CAP = 18
-"""Up to this number of connected predicates, truth tables give the possible letters."""
+"""The maximum number of connected predicates for which truth tables give the possible letters."""
 SEARCH_CAP = 1000
 """The maximum number of cases in a search for letters."""
 LETTER_CAP = 4096
@@ -232,7 +236,7 @@ def alphabet(formula: Formula) -> Alphabet:
 
 
 def possible_letters(leaves: Sequence[Formula], known: Mapping[str, bool | None]) -> tuple[tuple[int, ...], bool]:
-    """Return the possible letters given the known predicates, or none if there are too many, and whether the list is
+    """Return the possible letters given the known predicates (none if there are too many), and whether the list is
     exact.
     """
     if known:

@@ -1,5 +1,5 @@
-"""Decides live agents' calls: allow the call, deny it, require a look-up first, or ask somebody. Start at `shield`,
-then read `decision`.
+"""Decides the calls of live agents: allow the call, deny it, require a look-up first, or ask somebody. Start at
+`shield`, then read `decision`.
 """
 
 from bylaw.policy.tool import ApprovalTerms, Postures

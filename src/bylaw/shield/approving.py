@@ -1,4 +1,4 @@
-"""Tracks a conversation's approval requests and applies the reviewers' answers to later decisions.
+"""Tracks the approval requests in a conversation and applies the reviewers' answers to later decisions.
 
 An approval covers one exact call with the facts at the time of approval. It can be used once and never overrides a
 denial. A rejection covers all spellings of the call. It lasts while the policies object for the same reasons, based on
@@ -36,7 +36,7 @@ IsOurs = Callable[[Approval], bool]
 
 
 class ApprovalRuling(Struct, frozen=True):
-    """A decision's grounds after the reviewers' answers, and the approval changes to record."""
+    """The grounds of a decision after the reviewers have answered, and the approval changes to record."""
 
     grounds: Sequence[Ground]
     approval: str = ""
@@ -45,21 +45,21 @@ class ApprovalRuling(Struct, frozen=True):
 
 
 class Approvals:
-    """A conversation's approval requests, in order."""
+    """The approval requests in a conversation, in order."""
 
     def __init__(self, changes: Sequence[Change] = (), *, handed_over: int = 0, before: int = 0) -> None:
         """Apply recorded changes. The first `before` changes belong to requests from before a handover."""
         self._requests: dict[str, Change] = {}
         self._last: dict[str, Change] = {}
         self._ends: dict[str, float] = {}
-        """The end of each approval that has one."""
+        """Approvals that expire, with the time."""
         self._former: dict[str, Change] = {}
         """Requests for a previous principal. Approving them has no effect."""
         self._handed_over = 0
         self.homes: dict[str, str] = {}
-        """Maps approvals requested in other conversations to their conversation."""
+        """Maps approvals to the conversation that requested them, if it is not this one."""
         self._beside: list[Change] = []
-        """Approved requests from the principal's other conversations. They may belong to this conversation."""
+        """Approved requests from other conversations of the principal. They may belong to this conversation."""
         if changes or handed_over:
             self.take(changes[:before])
             self.pass_on(handed_over)
@@ -72,7 +72,7 @@ class Approvals:
             self._requests, self._handed_over = {}, handed_over
 
     def left_behind(self) -> list[Change]:
-        """Return the changes that end a previous principal's approvals."""
+        """Return the changes that end the approvals of a previous principal."""
         open = [name for name in self._former if self._last[name].status in ("waiting", "approved")]
         self._former = {}
         changes = [Change(name, "expired", HANDOVER, "the conversation was handed over") for name in open]
@@ -107,7 +107,7 @@ class Approvals:
         """Find earlier requests for the same call, pack and principal. Return the name for the next request.
 
         An approval is used only if `is_ours` confirms that this conversation requested it. A rejection applies in all
-        of the principal's conversations. A host may edit a history, so an unused approval may still belong to this
+        conversations of the principal. A host may edit a history, so an unused approval may still belong to this
         conversation. It ends when the call runs under another approval.
         """
         if _is_denied(grounds):
@@ -121,7 +121,7 @@ class Approvals:
             if known is None:
                 return name
             if known.status == "rejected":
-                # A shorter time than an approval's lifetime could make an earlier approval valid again.
+                # If this were shorter than the lifetime of an approval, an earlier approval could become valid again.
                 counts = now < known.answered + max(terms.timeout, terms.lifetime)
             else:
                 counts = known.status in ("waiting", "approved") and is_ours(known)
@@ -146,14 +146,14 @@ class Approvals:
     ) -> ApprovalRuling:
         """Apply the reviewers' answers about this call to the grounds, or request an approval named `name`.
 
-        `decision` is the decision's id, if it is not `name`.
+        `decision` is the id of the decision, if it is not `name`.
         """
         if not self._requests and not needs_person(grounds):
             return ApprovalRuling(grounds)
         made = judgement.made.call
         call = fingerprint([made.tool, made.arguments, *([read] if read else [])])
         apart = fingerprint(_policy_facts(judgement, grounds, terms))
-        # A stop is temporary, so it must not change an approval's facts.
+        # A stop is temporary, so it must not change the facts of an approval.
         facts = fingerprint(facts_of(judgement, [each for each in grounds if not _is_stopped_by(each)], terms))
         parts = [part.made.call for part in judgement.parts]
         if (no := self._no(made, call, apart, parts)) is not None and not _is_denied(grounds):
@@ -250,7 +250,7 @@ def _is_stopped_by(ground: Ground) -> bool:
 
 
 def needs_person(grounds: Iterable[Ground]) -> bool:
-    """Whether only questions stop a call, including one for a reviewer."""
+    """Whether a call is stopped only by questions, and one of them is for a reviewer."""
     firm = [ground for ground in grounds if ground.posture == "enforce"]
     return firmest(firm).get("enforce") == "ask" and any(_is_for_person(ground) for ground in firm)
 

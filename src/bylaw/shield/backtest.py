@@ -21,11 +21,13 @@ from bylaw.shield.limiting import recorded_ground
 from bylaw.trace.event import Approved, Call, Trajectory
 
 Place = tuple[str, int, int]
-"""A conversation's file, its position in the file, and a call's step."""
+"""The file of a conversation, its position in the file, and the step of a call."""
 
 
 class PolicyAnswer(Struct, frozen=True):
-    """One pack version's decision before the call and verdict after it. Both are None if no policy applies."""
+    """The decision of one pack version before the call, and its verdict after it. Both are None if no policy
+    applies.
+    """
 
     decision: Answer | None
     verdict: Verdict | None
@@ -40,7 +42,7 @@ class CallOutcome(Struct, frozen=True):
 
 
 class Changed(Struct, frozen=True):
-    """One policy's answers on one call, if the versions differ."""
+    """The answers of one policy on one call, if the versions differ."""
 
     policy: str
     conversation: str
@@ -70,11 +72,11 @@ class Backtest(Struct, frozen=True):
     now_allowed: int
     changed: tuple[Changed, ...]
     uncounted: int = 0
-    """The number of calls without a time. Their limits cannot be checked."""
+    """The number of calls without a time. For these, limits cannot be checked."""
 
 
 class Replayed(Struct):
-    """One version's result for a recorded call. Without a verdict, only a limit applies to the call."""
+    """The result of one version for a recorded call. Without a verdict, only a limit applies to the call."""
 
     grounds: tuple[Ground, ...] = ()
     verdict: CallVerdict | None = None
@@ -97,7 +99,7 @@ class Replayed(Struct):
 
 
 def replay(pack: Pack, postures: Postures, trajectory: Trajectory) -> dict[int, Replayed]:
-    """Decide and judge each of the agent's recorded calls, using only the events before it. Return the results by step.
+    """Decide and judge each recorded call of the agent, using only the events before it. Return the results by step.
 
     The calls are replayed as recorded, even after a call that the shield would have stopped.
     """
@@ -133,7 +135,7 @@ class _Version:
         return {_place(call) for call in self._limited if call.time is None}
 
     def limits(self) -> Iterator[tuple[Place, Limit, bool]]:
-        """Yield the calls that a limit stops. The flag is False if it is unknown whose call it is."""
+        """Yield the calls that a limit stops. The flag is False if it is unknown who made the call."""
         for limit, made in by_limit([self.pack], self._limited):
             yield from ((_place(call), limit, True) for call in beyond(limit, made))
             yield from ((_place(call), limit, False) for call in made if call.whose is None and not call.is_approved)

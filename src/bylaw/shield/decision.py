@@ -1,4 +1,4 @@
-"""The records of a decision and its grounds. All text comes from the pack's author."""
+"""The records of a decision and its grounds. All text comes from the author of the pack."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from bylaw.trace.event import Card, LookedUp
 Answer = Literal["allow", "deny", "look_up", "ask"]
 
 GRAVEST: tuple[Answer, ...] = ("deny", "look_up", "ask", "allow")
-"""The possible answers, the most severe first. The most severe answer of any policy is the overall answer."""
+"""The possible answers, the most severe first. The overall answer is the most severe answer of any policy."""
 
 POSTURES: tuple[Posture, ...] = ("enforce", "advise", "shadow")
 _GRAVITY: dict[Answer, int] = {answer: place for place, answer in enumerate(GRAVEST)}
@@ -48,7 +48,7 @@ class Question(Struct, frozen=True):
 
 
 class Ground(Struct, frozen=True, omit_defaults=True):
-    """One policy's answer on a call, with reasons."""
+    """The answer of one policy on a call, with reasons."""
 
     policy: str
     kind: GroundKind
@@ -60,14 +60,14 @@ class Ground(Struct, frozen=True, omit_defaults=True):
     posture: Posture
     because: str = ""
     citations: tuple[Citation, ...] = ()
-    """The policy's sentences in the document."""
+    """The sentences of the policy in the document."""
     missing: tuple[str, ...] = ()
     """Facts behind the answer that the agent has not seen."""
     look_ups: tuple[LookUp, ...] = ()
     """Look-ups in the order in which to make them."""
     questions: tuple[Question, ...] = ()
     retries: tuple[LookUp, ...] = ()
-    """Failed look-ups to try again if nobody can be asked."""
+    """Failed look-ups that may be tried again if nobody can be asked."""
     failed: bool = False
     """Whether the guard failed. `because` then shows its author the failing line."""
     for_agent: str = ""
@@ -77,9 +77,9 @@ class Ground(Struct, frozen=True, omit_defaults=True):
     recorded as an override.
     """
     is_unheard: bool = False
-    """Whether the ground asks the user a question although the host would not report the answer."""
+    """Whether the ground asks the user a question but the host would not report the answer."""
     puts_card: bool = False
-    """Whether the user's answer to a card would settle the ground."""
+    """Whether an answer to a card from the user would settle the ground."""
 
 
 class Text:
@@ -104,7 +104,7 @@ class Text:
 
 
 class PerformedAction(Struct, frozen=True):
-    """A call's action, with its arguments."""
+    """An action of a call, with its arguments."""
 
     name: str
     arguments: dict[str, Any]
@@ -118,11 +118,11 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     """The answer before the posture is applied."""
     allowed: bool
     enforced: Posture
-    """The posture behind `allowed`: the strictest posture of the objections, or `enforce` without objections."""
+    """The posture that decides `allowed`: the strictest posture of the objections, or `enforce` without objections."""
     grounds: tuple[Ground, ...] = ()
     """The grounds of all policies for the call, with objections first."""
     unguarded: bool = False
-    """Whether no policy applies to the call, a write."""
+    """Whether the call is a write without any policy."""
     to_agent: Any = field(default="", name="feedback")
     to_person: Any = field(default="", name="for_person")
     """The message for the reviewer: a `Text`, or a string if the decision comes from a log."""
@@ -137,22 +137,22 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     interval: tuple[float, float] | None = None
     """The range of the margin over all values of the unknown predicates."""
     answered: tuple[Answered, ...] = ()
-    """The model's answers since the previous decision, each with its quotation."""
+    """Answers from the model since the previous decision, each with its quotation."""
     resolved: tuple[LookedUp, ...] = ()
     """Look-ups made by the shield. The grounds use their results, except with `resolve: show`. The agent then sees the
     results and repeats the call.
     """
     evidence: tuple[Ground, ...] = ()
-    """Each policy's answer from only the facts that the agent had seen. Set if `grounds` use more facts."""
+    """The answer of each policy on only the facts that the agent had seen. Set if `grounds` use more facts."""
     is_over: bool = False
     """For a repeated request: whether the allowed call has a result by now. If so, a write is not allowed again."""
     repeats: Literal["", "interrupted", "resumed"] = ""
     """Set if this decision repeats an earlier one for an interrupted or resumed call."""
     call: str = ""
-    """The interrupted or resumed call's id."""
+    """The id of the interrupted or resumed call."""
     card: Card | None = None
-    """The card for the user. If the user confirms it, the same call is allowed. The agent sends the card's text, or the
-    host shows the card and reports the answer with `confirm`.
+    """The card for the user. If the user confirms it, the same call is allowed. The agent sends the text of the card,
+    or the host shows the card and reports the answer with `confirm`.
     """
     request: str = ""
     """The digest of the allowance used to check the call, if the pack uses requests."""
@@ -167,13 +167,13 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_put(self) -> bool:
-        """Whether the call waits for an answer: the user's on a card, or a reviewer's on an approval request."""
+        """Whether the call waits for an answer: from the user on a card, or from a reviewer on an approval request."""
         return not self.allowed and (self.card is not None or (self.answer == "ask" and bool(self.approval)))
 
     @property
     def feedback(self) -> str:
-        """The message for the agent: look-ups, questions or reasons. Empty without objections, or with only shadow-mode
-        objections.
+        """The message for the agent: look-ups, questions or reasons. Empty if there are no objections, or only in
+        shadow mode.
         """
         return str(self.to_agent)
 
@@ -229,7 +229,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
 
 def firmest(grounds: Iterable[Ground]) -> Mapping[Posture, Answer]:
-    """Return each posture's most severe answer."""
+    """Return the most severe answer for each posture."""
     found: dict[Posture, Answer] = {}
     for ground in grounds:
         posture, answer = ground.posture, ground.answer
@@ -248,7 +248,7 @@ def gravest(answers: Iterable[Answer]) -> Answer:
 
 
 def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
-    """Return the overall answer, whether the call may run, and the posture behind that."""
+    """Return the overall answer, whether the call may run, and the posture that decides this."""
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if not objecting:
         return "allow", True, "enforce"

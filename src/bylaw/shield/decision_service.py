@@ -1,4 +1,4 @@
-"""Decides one live conversation's calls, in order.
+"""Decides the calls of one live conversation, in order.
 
 A decision combines guards, rules, the shield's own look-ups, approvals, stops, limits and cards. With a log, a decision
 becomes valid when it and all earlier entries are in the log.
@@ -68,7 +68,7 @@ from bylaw.trace.event import Call, Card, Event, LookedUp, Trajectory
 
 
 class WantedDecisions(Struct, frozen=True):
-    """Mutations to apply and calls to decide, all or none."""
+    """Mutations to apply and calls to decide. Either all of them take effect or none."""
 
     asked: Sequence[AskedCall] = ()
     first: Sequence[Mutation] = ()
@@ -88,7 +88,7 @@ class WantedDecisions(Struct, frozen=True):
 
 
 class DecisionService:
-    """A live conversation's state and decisions. Only one thread may use it at a time."""
+    """The state and decisions of a live conversation. Only one thread may use it at a time."""
 
     live: Conversation | None = None
     """The open conversation, or None before it is started or read from the log."""
@@ -110,7 +110,7 @@ class DecisionService:
         self.speaks_for: Mapping[str, Any] = context or {}
         """The host's context in this process. Another principal may have continued the conversation elsewhere."""
         self._unvouched = context
-        """The conversation's initial context, until an entry is written."""
+        """The initial context of the conversation, until an entry is written."""
         self.by = by
         self.lacks = lacks
         self.channel = Channel()
@@ -172,7 +172,7 @@ class DecisionService:
         return self.live if self.live is not None else self._load(settled=settled)
 
     def catch_up(self, *, settled: bool = True) -> None:
-        """Open the conversation and read other writers' entries.
+        """Open the conversation and read entries from other writers.
 
         Without `settled`, these entries may not be on disk until `journal.settle` returns.
         """
@@ -222,16 +222,16 @@ class DecisionService:
         return [mutation]
 
     def aligned(self, wanted: WantedDecisions, known: int) -> WantedDecisions:
-        """Adapt a request to other writers' entries after the first `known` events.
+        """Adapt a request to entries from other writers after the first `known` events.
 
-        An event in both counts once. If `known` is 0, the caller did not know any entries.
+        An event that is in both counts once. If `known` is 0, the caller did not know any entries.
         """
         if not wanted.first or not known or self.state.events <= known:
             return wanted
         return replace(wanted, first=told_once(wanted.first, self.open().since(known)))
 
     def was_overtaken(self) -> bool:
-        """Whether the log has unread entries, so that a rejected request may now succeed. If so, reads everything
+        """Whether the log has unread entries, so that a rejected request may now succeed. If it has, read everything
         again.
         """
         if not self.journal.read(after=self.state.length, settled=False):
@@ -273,7 +273,7 @@ class DecisionService:
         return conversation
 
     def _restore(self, history: History, before: Entry | None) -> Conversation:
-        """Rebuild the conversation from the log. `before` was the conversation's first entry at the last read."""
+        """Rebuild the conversation from the log. `before` was its first entry at the last read."""
         first, opening, given = self.journal.first, history.opening, self._unvouched
         self.pack, self.postures = self._shield.pinned(opening)
         is_another = before is not None and first is not None and before.digest != first.digest
@@ -295,10 +295,10 @@ class DecisionService:
         return conversation
 
     def _continue(self, live: Conversation, entries: Sequence[Entry]) -> bool:
-        """Apply other writers' entries. Return False if everything must be read again."""
+        """Apply entries from other writers. Return False if everything must be read again."""
         state, handed_over = self.state, self.state.handed_over
         if state.length == 0 or self.unwritten or self.open_turn is not None:
-            # Other writers' entries come before unwritten mutations.
+            # Entries from other writers come before unwritten mutations.
             return False
         try:
             news = read_history(entries, History(opening_of(self.pack, None, ""), state=state))
@@ -313,7 +313,9 @@ class DecisionService:
         return True
 
     def _replay(self, conversation: Conversation) -> None:
-        """Apply the unwritten mutations after all other writers' entries, which may contain some of the same events."""
+        """Apply the unwritten mutations after all entries from other writers, which may contain some of the same
+        events.
+        """
         if self.open_turn is not None and not any(each is self.open_turn for each in self.unwritten):
             conversation.hold_turn()
         mutations = told_once(self.unwritten, conversation.since(self._before_unwritten)) if self.unwritten else []
@@ -492,7 +494,7 @@ class DecisionService:
         shown = tuple(replace(each, shown=True) for each in resolved) if self.postures.resolve == "show" else ()
         decision = _decision(self.pack, judgement, name, ruling, weighed, card, shown, earlier, failures)
         if resolved:
-            # If a softer posture allowed the call, it ran without the look-ups' results.
+            # If a softer posture allowed the call, it ran without the results of the look-ups.
             resolved = resolved if decision.allowed else shown or resolved
             decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
         if not decision.allowed:
@@ -502,7 +504,7 @@ class DecisionService:
         decision = self._with_model_answers(conversation, judgement, decision)
         # Nothing else uses the decision yet.
         force_setattr(decision, "seconds", clocks.perf_counter() - started)
-        # The approval request quotes the decision's message for reviewers.
+        # The approval request quotes the message for reviewers from the decision.
         changes = [
             replace(each, for_person=decision.for_person) if each.status == "waiting" else each
             for each in ruling.changes
@@ -512,7 +514,7 @@ class DecisionService:
     def _look_up(
         self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground]
     ) -> tuple[Sequence[Ground], tuple[LookedUp, ...]]:
-        """Return the grounds after the shield's look-ups, and those look-ups."""
+        """Return the grounds after the look-ups by the shield, and those look-ups."""
         how, tools = self.postures.resolve, self._shield.tools
         if (
             judgement.parts
@@ -533,7 +535,7 @@ class DecisionService:
     def _objections(
         self, binding: Binding, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement
     ) -> list[Ground]:
-        """Return the objections from outside the policies: the host's doubts, stops, and other calls in the turn."""
+        """Return the objections that come from no policy: doubts of the host, stops, and other calls in the turn."""
         call, found = judgement.call, list[Ground]()
         if because := self._shield.doubts.get(call.tool):
             found.append(binding.of_doubt(because))
@@ -563,7 +565,7 @@ class DecisionService:
     def _for_channel(
         self, grounds: Sequence[Ground], conversation: Conversation, judgement: Judgement
     ) -> Sequence[Ground]:
-        """Redirect questions for the user if the host does not report the user's answers."""
+        """Redirect questions for the user if the host does not report answers."""
         channel = self.channel
         if channel.puts_cards:
             digest = conversation.cards.digest(judgement.made)
@@ -578,7 +580,7 @@ class DecisionService:
         log, conversation, uses = self.journal.log, attempt.conversation, self.state.uses
         if log is None:
             return None
-        # A refused call in the same write no longer counts towards the limits.
+        # If this write contains a refusal, the refused call no longer counts towards the limits.
         unwritten = conversation.since(self.state.events)
         returned = [use.decision for event in unwritten for use in given_back(conversation, event, uses)]
         taking = [use for taken in attempt.uses.values() for use in taken]
@@ -713,7 +715,7 @@ def _decision(
 
 
 def untold_by(judgement: Judgement) -> dict[str, Any]:
-    """Return a generic call's arguments that none of its actions use."""
+    """Return the arguments of a generic call that none of its actions use."""
     return {name: value for part in judgement.parts or (judgement,) for name, value in part.made.untold.items()}
 
 

@@ -81,7 +81,7 @@ _TEXTS: tuple[tuple[tuple[str, str], ...], ...] = (
         ),
     ),
 )
-"""The parts of the message. Each part uses the first line whose conditions are all true; `-` negates a condition."""
+"""The parts of the message. Each part uses the first line whose conditions are all true. `-` negates a condition."""
 _MESSAGE = [
     [
         ({name for name in when.split() if name[0] != "-"}, {name[1:] for name in when.split() if name[0] == "-"}, line)
@@ -124,7 +124,7 @@ def feedback(
     told = [ground for ground in objecting if not (ground.puts_card and ground.answer in waiting)]
     by_card = bool(card) or (stage == "look_up" and not is_unheard)
     why = [f"- {reason}" for ground in told if (reason := _why(pack, ground, by_card=by_card))]
-    # A denial is final, so leave out other policies' questions.
+    # A denial is final, so leave out questions from other policies.
     asking = [ground for ground in told if stage != "deny" or ground.answer == "deny"]
     look_ups = _calls(each for ground in asking for each in ground.look_ups)
     retries = _calls(each for ground in asking for each in ground.retries) if stage != "deny" else ""
@@ -133,7 +133,7 @@ def feedback(
     needs_person = stage in ("note", "ask") and not waits_for_yes and any(map(_needs_person, asking))
     is_hopeless = stage == "ask" and needs_person and not (approval or is_unheard or retries)
     if is_hopeless:
-        # The user's answer does not help while other questions are unanswered.
+        # An answer from the user does not help while other questions are unanswered.
         asks = card = ""
     cannot_ask = bool(asks) and is_unheard
     if any(ground.kind == "call" for ground in objecting) or (cannot_ask and not runs):
@@ -193,7 +193,7 @@ def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
 
 def _why_guard(ground: Ground) -> str:
     if ground.failed:
-        # Hide the guard's failing line and the advice for its author from the agent.
+        # Hide the failing line of the guard, and advice for its author, from the agent.
         return f"this call could not be checked: {_LINE.sub('', ground.because).partition('; ')[0]}. "
     if ground.answer == "deny":
         unknown = (
@@ -210,7 +210,7 @@ def _why_guard(ground: Ground) -> str:
 
 
 def _rule(pack: Pack, ground: Ground) -> str:
-    """Return the policy's sentences in the document or, without a document, the pack's definition."""
+    """Return the sentences of the policy in the document. Without a document, return the definition from the pack."""
     if texts := [_one_line(citation.text) for citation in ground.citations if citation.text]:
         return f'The policy says: "{" ... ".join(_relevant(texts, ground.because))}"'
     policy = pack.policies.get(ground.policy)

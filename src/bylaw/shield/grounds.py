@@ -42,7 +42,7 @@ class Binding(Struct, frozen=True):
     """The tool that performs the action, if `tool` is an action."""
 
     def ground(self, policy: str, kind: GroundKind, answer: Answer, because: str = "", **more: Any) -> Ground:
-        """Return a policy's ground with citations. Without a policy, return the ground for another objection."""
+        """Return the ground of a policy with citations. Without a policy, return the ground for another objection."""
         cited = self.pack.policies[policy].citations if policy else ()
         return Ground(policy, kind, answer, self.postures.of(self.tool, policy, self.called), because, cited, **more)
 
@@ -51,7 +51,7 @@ class Binding(Struct, frozen=True):
         return self.ground(finding.rule.policy, "rule", answer, finding.because, questions=tuple(questions), **told)
 
     def of_doubt(self, because: str) -> Ground:
-        """Return the ground for the host's objection to a tool. A reviewer decides on each of the tool's calls."""
+        """Return the ground for an objection of the host to a tool. A reviewer decides on each call of the tool."""
         question = Question("doubt", f"{because}. Should this call be made?", "person")
         return self.ground("", "doubt", "ask", because, questions=(question,))
 
@@ -73,7 +73,7 @@ class Binding(Struct, frozen=True):
 def find_grounds(
     session: Session, postures: Postures, judgement: Judgement, lacks: str = "", weighed: Assessment | None = None
 ) -> tuple[Ground, ...]:
-    """Return every policy's ground for a judged call, objections first.
+    """Return the ground of every policy for a judged call, objections first.
 
     `lacks` is the reason why the history is unknown. `weighed` is the result of all rules together: a broken hard rule
     denies the call, and a broken soft rule counts with its weight.
@@ -98,13 +98,13 @@ def find_grounds(
         rules = [_of_broken(binding, finding, weighed) for finding in judgement.rules]
         rules += [_of_undecided(binding, finding, weighed) for finding in judgement.open_rules]
         if is_unresolved:
-            # A card cannot describe this call's effect.
+            # A card cannot describe the effect of this call.
             rules = [replace(each, puts_card=False) for each in rules]
         if any(map(_asks_for_yes, rules)):
             facts = session.values.card_facts(judgement.made)
             rules = [guards.before_card(each, facts) if _asks_for_yes(each) else each for each in rules]
         found += rules
-        # The rules are weighed again after the user's answer to a card.
+        # The rules are weighed again after the user has answered the card.
         if weighed is not None and not any(finding.puts_card for finding in judgement.rules):
             found += _of_circuit(binding, found, weighed)
     except Exception as error:
@@ -120,7 +120,7 @@ def find_grounds(
 
 
 def _of_actions(session: Session, postures: Postures, judgement: Judgement, lacks: str) -> tuple[Ground, ...]:
-    """Return every policy's ground for each action of a call.
+    """Return the ground of every policy for each action of a call.
 
     A card covers one action. If a call does more than the action that the user must confirm, a person is asked about
     the whole call.
@@ -211,7 +211,9 @@ def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool, fi
 
 
 def until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) -> Sequence[Ground]:
-    """If the user declined the card with this digest, add the end of the denial, which is the end of the card."""
+    """If the user declined the card with this digest, add the time when the denial ends. The card expires at the same
+    time.
+    """
     if not any(AFTER_NO in each.for_agent for each in grounds):
         return grounds
     cards = {event.card.id: event.card for event in events if isinstance(event, Call) and event.card is not None}
@@ -266,7 +268,7 @@ def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) 
 
 
 def _of_unguarded(binding: Binding) -> list[Ground]:
-    """Return the pack's objection to a write without a policy, if it has one."""
+    """Return the objection of the pack to a write without a policy, if there is one."""
     answer = binding.postures.of_unguarded(binding.tool, binding.called)
     if answer == "allow":
         return []
@@ -298,7 +300,7 @@ def _as_question(text: str) -> str:
 
 
 class _GuardGrounds:
-    """Builds the guards' grounds for one call. The guards share look-ups for missing facts."""
+    """Builds the grounds of the guards for one call. The guards share look-ups for missing facts."""
 
     def __init__(self, binding: Binding, judgement: Judgement, ledger: Ledger) -> None:
         self._binding = binding
@@ -308,7 +310,7 @@ class _GuardGrounds:
         self._ways: dict[Fact, tuple[str, list[str]]] = {}
         """Maps each fact to its look-up, if any, and to the failed look-ups."""
         self._made: dict[str, tuple[str, dict[str, Any], Sequence[CallRecord]]] = {}
-        """Maps a look-up's name to its tool, its arguments and the earlier calls that made it."""
+        """Maps the name of a look-up to its tool, its arguments and the earlier calls that made it."""
 
     def ground(self, evidence: PolicyEvidence) -> Ground:
         policy, said = evidence.policy.id, evidence.completions
@@ -369,7 +371,7 @@ class _GuardGrounds:
         )
 
     def _undecided_facts(self, evidence: PolicyEvidence) -> tuple[Fact, ...]:
-        """If every path ends in a denial, return the facts that select the denial."""
+        """If every path ends in a denial, return the facts that decide which denial it is."""
         found: list[Fact] = []
         for completion in evidence.completions:
             fact = completion.reads[-1] if completion.paths > 1 and completion.reads else None

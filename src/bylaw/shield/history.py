@@ -31,7 +31,7 @@ _REQUEST = "request:"
 
 
 class Opening(Struct, frozen=True, omit_defaults=True):
-    """A conversation's first entry. It fixes the pack for the whole conversation."""
+    """The first entry of a conversation. It fixes the pack for the whole conversation."""
 
     pack: str
     version: str
@@ -41,13 +41,13 @@ class Opening(Struct, frozen=True, omit_defaults=True):
 
 
 class Named(Struct, frozen=True):
-    """A request's idempotency key and hash."""
+    """The idempotency key and hash of a request."""
 
     name: str
     digest: str
 
     def id(self, conversation: str) -> str:
-        """Return the id of a request's first entry. The log uses it to detect a repeated request."""
+        """Return the id of the first entry of a request. The log uses it to detect a repeated request."""
         return f"{_REQUEST}{conversation}/{self.digest}/{self.name}"
 
 
@@ -85,15 +85,15 @@ class LiveState(Struct):
     events: int = 0
     decided: int = 0
     requests: dict[str, tuple[str, int]] = {}
-    """Maps an idempotency key to the request's digest and the number of earlier decisions."""
+    """Maps an idempotency key to the digest of the request and the number of earlier decisions."""
     interrupted: dict[str, Decision] = {}
-    """Interrupted decisions on allowed calls, by call id."""
+    """Decisions on allowed calls that were interrupted, by call id."""
     asked: dict[str, Decision] = {}
     """Decisions that required an answer, by call id."""
     uses: dict[int, list[Use]] = {}
-    """Uses of limits, by the call's step."""
+    """Uses of limits, by the step of the call."""
     yeses: dict[str, Approved] = {}
-    """Reviewers' approvals, by id. The decision lists the policies covered by each approval."""
+    """Approvals by reviewers, by id. The decision lists the policies covered by each approval."""
     handed_over: int = 0
     """The number of events before the last handover."""
 
@@ -118,7 +118,7 @@ class LiveState(Struct):
 
 
 class History(Struct):
-    """The log's content for one conversation."""
+    """The content of the log for one conversation."""
 
     opening: Opening
     events: list[Event] = []
@@ -126,7 +126,7 @@ class History(Struct):
     approvals: list[Change] = []
     state: LiveState = field(default_factory=LiveState)
     steps: list[int] = []
-    """For each decision, its call's step: the last event before the decision."""
+    """For each decision, the step of its call, which is the last event before the decision."""
     before: int = 0
     """The number of approval changes before the last handover."""
 
@@ -158,7 +158,7 @@ def event_body(event: Event) -> bytes:
 
 
 def added_context(body: bytes) -> dict[str, Any]:
-    """Return the context that came with an entry's event, to be added to the initial context."""
+    """Return the context that came with the event of an entry. It is added to the initial context."""
     if b'"context"' not in body and b'"handover"' not in body:
         return {}
     told = _with_context(body)
@@ -172,7 +172,7 @@ def decision_body(decision: Decision) -> bytes:
 
 
 def read_history(entries: Iterable[Entry], history: History | None = None) -> History | None:
-    """Extend a history with a conversation's entries, or return None if there are none."""
+    """Extend a history with the entries of a conversation, or return None if there are none."""
     for entry in entries:
         body = entry.body
         if body is None or (entry.position or 0) != (history.state.length if history is not None else 0):
@@ -229,7 +229,7 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
 
 
 def marked(call: Event, decision: Decision, yeses: Mapping[str, Approved]) -> Event:
-    """Add the decision's approval and look-ups to a call."""
+    """Add the approval and the look-ups of a decision to its call."""
     yes = (yeses.get(decision.approval) or _yes_of(decision)) if decision.allowed else None
     if not isinstance(call, Call) or (yes is None and not decision.resolved):
         return call
@@ -240,7 +240,7 @@ def marked(call: Event, decision: Decision, yeses: Mapping[str, Approved]) -> Ev
 
 
 def _yes_of(decision: Decision) -> Approved | None:
-    """Return a decision's approval from another conversation, if any."""
+    """Return the approval of a decision if it comes from another conversation."""
     by = next((name for each in decision.grounds if (name := lifted_by(each))), "") if decision.approval else ""
     return Approved(by, (), "", decision.approval) if by else None
 
@@ -255,13 +255,13 @@ def _read_event(body: bytes) -> Event:
 
 
 def linked(name: str, context: Mapping[str, Any] | None) -> str:
-    """Return the name of another principal's separate conversation. Consent and approvals do not carry over."""
+    """Return the name of the separate conversation of another principal. Consent and approvals do not carry over."""
     given = dict(context or {})
     return f"{name} > {fingerprint(given.get(PRINCIPAL, given))[:16]}"
 
 
 OPENING = "opening:"
-"""The prefix of a first entry's name."""
+"""The prefix of the name of a first entry."""
 TRIES = 200
 """The maximum number of times to decide a call again because another writer wrote first."""
 MISFITS = 3
@@ -270,11 +270,11 @@ MISFITS = 3
 
 class ConversationJournal:
     first: Entry | None = None
-    """The conversation's first entry. If it changes, the conversation was deleted and started again."""
+    """The first entry of the conversation. If it changes, the conversation was deleted and started again."""
     is_unsettled = False
-    """Whether some entries may not be on disk yet, with nothing written after them."""
+    """Whether entries may not be on disk yet, and nothing was written after them."""
     _conflicts = (0, 0)
-    """The conversation's length at the last rejection, and the number of consecutive rejections."""
+    """The length of the conversation at the last rejection, and the number of consecutive rejections."""
 
     def __init__(self, log: Log | None, tenant: str, id: str) -> None:
         self.log = log
@@ -324,7 +324,7 @@ class ConversationJournal:
         return entries
 
     def settle(self) -> None:
-        """Wait until all entries read so far are on disk. They must not be reported or stored before."""
+        """Wait until all entries read so far are on disk. Until then, they must not be reported or stored."""
         if self.log is not None and self.is_unsettled:
             self.log.settle()
             self.is_unsettled = False
@@ -334,7 +334,7 @@ class ConversationJournal:
         self.is_unsettled = False
 
     def accepts(self, drafts: Sequence[Draft], answers: Answers) -> bool:
-        """Return whether the drafts were written, all or none. None is written if another writer wrote first."""
+        """Return whether the drafts were written. If another writer wrote first, none of them is written."""
         conflict = next((answer for answer in answers if isinstance(answer, Conflict)), None)
         if conflict is not None:
             if conflict.about == "stops" and self.log is not None:
@@ -377,7 +377,7 @@ class Attempt:
         self.stops = journal.stops
         self.decisions: list[Decision] = []
         self.uses: dict[int, list[Use]] = {}
-        """These decisions' uses of limits, by the call's step."""
+        """The uses of limits by these decisions, by the step of the call."""
         self.events: list[Event] = []
         self._calls: list[str] = []
         self._bodies: list[tuple[Kind, bytes, str]] = []

@@ -1,4 +1,4 @@
-"""A live conversation's host: the shield's settings and the channel to the user."""
+"""The host of a live conversation: the settings of the shield and the channel to the user."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
@@ -39,7 +39,7 @@ class Host(Protocol):
 
 
 class Channel(Struct):
-    """How the host reaches a conversation's user."""
+    """How the host reaches the user of a conversation."""
 
     puts_cards: bool = False
     """Whether the host shows cards and questions to the user although it reports no other messages."""

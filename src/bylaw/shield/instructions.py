@@ -1,7 +1,7 @@
 """Writes the text for an agent's system prompt: which writes need confirmation, how to ask the user, and what to look
 up.
 
-An agent that follows the text asks the user once for each write, with one of the pack's sentences or with a card.
+An agent that follows the text asks the user once for each write, with a sentence from the pack or with a card.
 """
 
 from collections.abc import Iterator, Sequence
@@ -60,7 +60,7 @@ class WriteInstruction(Struct, frozen=True):
     unnamed: tuple[str, ...] = ()
     """Optional arguments without a question. A call with such an argument needs a card."""
     written: dict[str, str] = {}
-    """A question's values that need a currency or unit, each with an example."""
+    """Values in a question that need a currency or unit, each with an example."""
     of: tuple[str, ...] = ()
     """For an action: the tools that can perform it."""
 
@@ -129,7 +129,7 @@ def _consents(pack: Pack, rule: Rule) -> list[Predicate]:
 
 
 def _needs_yes(pack: Pack, rule: Rule, tool: Tool) -> bool:
-    """Whether a call may break a rule without the user's confirmation."""
+    """Whether a call may break a rule if the user has not confirmed it."""
     act = Act(0, tool.name, {}, "", (), (), 1, 1, False, tool.effect)
     values: dict[str, bool | None] = {}
     for name in atoms(rule.formula):
@@ -190,7 +190,9 @@ def _matters(tool: Tool, name: str, wanted: Predicate) -> bool:
 
 
 def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
-    """Yield the look-ups for the facts that a tool's guards read. Facts whose keys are call arguments come first."""
+    """Yield the look-ups for the facts that the guards of a tool read. Facts whose keys are call arguments come
+    first.
+    """
     guards = [guard for policy, guard in pack.by_tool.get(tool.name, ()) if policy.id not in pack.held_back]
     read: dict[str, set[str]] = {}
     facts = [fact for guard in guards for fact in guard.facts]
@@ -203,8 +205,8 @@ def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
 
 
 def _ways(pack: Pack, entity: Entity, fields: set[str]) -> Iterator[str]:
-    """Yield the look-ups that show these fields to an agent: the entity's own look-up or, if it has none, any tool that
-    shows the entity.
+    """Yield the look-ups that show these fields to an agent: the look-up for the entity or, if there is none, any tool
+    that shows the entity.
     """
     known = [name for name in entity.fields if name in fields and entity.fields[name].origin == "system"]
     if entity.origin != "system" or not (known or "exists" in fields):

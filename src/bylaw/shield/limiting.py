@@ -1,7 +1,6 @@
 """Applies limits across conversations: checks calls against the limits and writes the messages.
 
-A call cannot be counted without a log or if the person is unknown. A reviewer is then asked; the call is not simply
-allowed.
+A call cannot be counted without a log or if the person is unknown. In that case, a reviewer is asked.
 """
 
 import time as clocks
@@ -25,7 +24,7 @@ LatestUses = Callable[[Sequence[str], float, int], Sequence[float]]
 
 
 class Places(Struct, frozen=True):
-    """The limits' objections to a call, and the uses to count if the call is made."""
+    """The objections of limits to a call, and the uses to count if the call is made."""
 
     grounds: tuple[Ground, ...] = ()
     uses: tuple[Use, ...] = ()
@@ -95,8 +94,8 @@ def places_beside(binding: Binding, one: Places, other: Places) -> Places:
 
 
 def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence[str]) -> LatestUses:
-    """Read earlier uses from a log. `taking` contains the turn's new uses, and `returned` contains the uses that it
-    cancels.
+    """Read earlier uses from a log. `taking` contains the new uses of this turn, and `returned` contains the uses that
+    it cancels.
     """
     now = clocks.time()
 
@@ -108,7 +107,7 @@ def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence
 
 
 def recorded_ground(binding: Binding, limit: Limit, *, is_told: bool) -> Ground:
-    """Return a limit's ground for a recorded call that exceeds the limit or has an unknown person."""
+    """Return the ground of a limit for a recorded call that exceeds the limit or has an unknown person."""
     if not is_told:
         return _uncounted(binding, limit, _unknown(limit))
     taken = _taken(limit)

@@ -1,8 +1,8 @@
 """Finds earlier cards for hosts that keep the history.
 
-Each request from such a host is a separate conversation. The next request finds the earlier card and the user's answer.
-The call, its text, the pack and the principal must match. The history must continue the card's history, without a user
-message in between. Without a principal, no card is found, because two users may write the same messages.
+Each request from such a host is a separate conversation. The next request finds the earlier card and the answer from
+the user. The call, its text, the pack and the principal must match. The history must continue from the card, without a
+user message in between. Without a principal, no card is found, because two users may write the same messages.
 
 A confirmation ends when the user declines a card for any spelling of the call, or when any spelling of the call is
 made.
@@ -28,15 +28,17 @@ AGAIN = 200
 
 class Recalled(Struct, frozen=True):
     next: str
-    """The id for the next card's entry."""
+    """The id for the entry of the next card."""
     card: Card | None = None
     name: str = ""
-    """The id of the found card's entry."""
+    """The id of the entry of the card that was found."""
     home: str = ""
     yes: Message | None = None
 
     def name_of(self, decision: Decision) -> str:
-        """Return the id for a decision's entry if another request may search for its card, or an empty string."""
+        """Return the id for the entry of a decision if another request may search for its card. Otherwise return an
+        empty string.
+        """
         return self.next if decision.card is not None and decision.card.id == decision.id else ""
 
     def used(self, tenant: str, call: Call, decision: str) -> Draft:
@@ -57,7 +59,7 @@ class _Home(Struct, frozen=True):
     id: str
     events: Sequence[Event]
     numbers: Sequence[int]
-    """Each event's entry number in the log."""
+    """The number of the log entry of each event."""
     put: int
     card: Card
 
@@ -68,7 +70,7 @@ class _Home(Struct, frozen=True):
         return not is_over and standing is not None and standing.used_by is None and standing.answer is not False
 
     def is_continued(self, before: Sequence[Event]) -> bool:
-        """Whether a history continues the card's history without a new user message.
+        """Whether a history continues from the card without a new user message.
 
         A history without user messages may belong to any user and may omit later messages.
         """
@@ -82,7 +84,7 @@ class _Home(Struct, frozen=True):
         return None
 
     def declined(self, now: float) -> int:
-        """Return the entry number of the user's denial if it is still valid, otherwise 0."""
+        """Return the entry number of the denial by the user if it is still valid, otherwise 0."""
         if self.card.expires is not None and now >= self.card.expires:
             return 0
         return max((number for number, event in self._since() if _is_no(event)), default=0)

@@ -66,9 +66,9 @@ def still_allowed(
 ) -> bool:
     """Whether an allowed call without a result may still run.
 
-    The user must not have written or seen another card for the tool. The call's effect must be the same, no reviewer
+    The user must not have written or seen another card for the tool. The call must have the same effect, no reviewer
     may have rejected it, and no policy may object more strongly than before. If a reviewer approved the call
-    (`is_approved`), the approval's facts must be unchanged.
+    (`is_approved`), the facts of the approval must be unchanged.
     """
     events = conversation.events
     call = events[step]
@@ -86,12 +86,12 @@ def still_allowed(
         return False
     if is_approved and rested_on != rests_on:
         return False
-    # A reviewer's approval may have settled the earlier objection.
+    # An approval by a reviewer may have settled the earlier objection.
     return all(gravest((answer, before := then.get(policy, "allow"))) == before for policy, answer in answers.items())
 
 
 def _asks_anew(event: Event, tool: str) -> bool:
-    """Whether the user has written or seen a card for the tool. Confirming that card allows a separate call."""
+    """Whether the user has written, or was shown a card for the tool. Confirming that card allows a separate call."""
     match event:
         case Message(by="user"):
             return True
@@ -104,7 +104,7 @@ def _asks_anew(event: Event, tool: str) -> bool:
 def _answers(
     conversation: Conversation, postures: Postures, events: Sequence[Event], call: Call, lacks: str
 ) -> tuple[list[Call], dict[tuple[str, str], Answer], Any]:
-    """Return the call with its actions, each policy's answer, and the facts for an approval."""
+    """Return the call with its actions, the answer of each policy, and the facts for an approval."""
     judgement, session = conversation.judged_after(events, call)
     found: dict[tuple[str, str], Answer] = {}
     grounds = find_grounds(session, postures, judgement, lacks, weigh(session, judgement))

@@ -1,6 +1,6 @@
-"""Merges unwritten local events with another worker's log entries, which may come from the same history.
+"""Merges unwritten local events with log entries from another worker, which may come from the same history.
 
-Each message counts once, so two workers' reports of a confirmation are one confirmation.
+Each message counts once. If two workers report a confirmation, it is still one confirmation.
 """
 
 from collections.abc import Sequence

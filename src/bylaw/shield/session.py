@@ -51,7 +51,8 @@ class LiveSession:
         self._handed_over = 0
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
-        """Report a user message. Set `whole=False` if the message was not only text, as with a voice note or a file.
+        """Report a user message. Set `whole=False` if it contained anything besides text, such as a voice note or a
+        file.
 
         A message without text confirms nothing and makes earlier consent undecided.
         """
@@ -81,10 +82,10 @@ class LiveSession:
         tool: str = "",
         refused: bool | None = None,
     ) -> None:
-        """Report a tool's result, or the message that the agent received after a refusal.
+        """Report the result of a tool, or the message that the agent received after a refusal.
 
         Without `id`, the result belongs to the only waiting call. With several waiting calls, pass the `id`, or a
-        `tool` that has only one. `refused=True` means that the call failed before the tool ran, because of the tool's
+        `tool` that has only one. `refused=True` means that the call failed before the tool ran, because of the tool
         name or the arguments. Any other failed write may still have run.
         """
         given = {
@@ -168,7 +169,7 @@ class LiveSession:
         return AskedCall(door.tool_name(tool), arguments, door.text(id, "the id of a call"), at, by)
 
     def decide_turn(self, text: str, calls: Sequence[TurnCall], *, time: float | None = None) -> list[Decision]:
-        """Decide a turn's calls, each given as `(tool, arguments)` or `(tool, arguments, id)`.
+        """Decide the calls of a turn, each given as `(tool, arguments)` or `(tool, arguments, id)`.
 
         The calls are decided in order, and each decision considers the whole turn. If a policy allows only one call at
         a time, even the first call may be refused because of the others.
@@ -204,8 +205,8 @@ class LiveSession:
     ) -> list[Decision]:
         """Apply mutations, then decide the calls of one turn. An error undoes everything.
 
-        `agent` is the agent that makes the calls, if another agent began the conversation. `context` is the calls'
-        context. A request with an idempotency key takes effect once, and repeating it returns the same answer. A
+        `agent` is the agent that makes the calls, if another agent began the conversation. `context` is the context of
+        the calls. A request with an idempotency key takes effect once, and repeating it returns the same answer. A
         different request with the same key is rejected.
         """
         asked, is_turn = self._turn_of(calls, None), len(calls) > 1
@@ -337,7 +338,7 @@ class LiveSession:
             self._settle(WantedDecisions(by=self._by))
 
     def catch_up(self) -> None:
-        """Read other workers' entries for this conversation."""
+        """Read entries from other workers for this conversation."""
         with self._lock:
             if not self._service.unwritten:
                 self._service.catch_up()
@@ -376,7 +377,7 @@ class LiveSession:
 
     @property
     def channel(self) -> Channel:
-        """The host's channel to the user. An adapter may set it."""
+        """The channel from the host to the user. An adapter may set it."""
         return self._service.channel
 
     @property
@@ -419,7 +420,9 @@ class LiveSession:
             return self._service.open().since(step)
 
     def trajectory(self, agent: str = "") -> Trajectory:
-        """Return the conversation as an audit reads it. Marks refused calls, approvals and look-ups by the shield."""
+        """Return the conversation in the form that an audit reads. Marks refused calls, approvals and look-ups by the
+        shield.
+        """
         with self._lock:
             return self._service.trajectory(agent)
 

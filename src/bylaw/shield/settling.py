@@ -1,4 +1,4 @@
-"""Makes a decision: reads other writers' entries, decides and writes. Starts again if another writer wrote first.
+"""Makes a decision: reads entries from other writers, decides and writes. Starts again if another writer wrote first.
 
 Blocking callers and coroutines share the same steps. In an event loop, slow steps run in threads and never block the
 loop.
@@ -25,7 +25,7 @@ from bylaw.shield.host import RunScheduled
 from bylaw.shield.repeating import Repeated
 
 MANY = 50
-"""From this number of drafts on, the log's own thread writes them instead of the event loop."""
+"""The minimum number of drafts that are written by the log's own thread instead of the event loop."""
 ASKING = 200
 """The maximum number of conversations that may wait for a model or a host tool at once."""
 
@@ -53,14 +53,14 @@ def settle(service: DecisionService, log: Log, wanted: WantedDecisions) -> list[
 def _steps(service: DecisionService, log: Log, wanted: WantedDecisions, *, hurries: bool = False) -> _Steps:
     """Yield the steps that may take a long time.
 
-    With `hurries`, decide without waiting for the entries to be on disk, or for proof that a conversation without a
-    known writer is new.
+    With `hurries`, decide without waiting until the entries are on disk. Also decide without proof that a conversation
+    is new if its writer is unknown.
     """
     known: int | None = None
     for _ in range(TRIES):
         if service.must_read and not (hurries and service.take_for_new()):
             yield SettlingStep("read", partial(service.catch_up, settled=not hurries))
-        # The caller could not know other writers' new entries.
+        # The caller could not know the new entries from other writers.
         known = service.state.events if known is None else known
         try:
             attempt, before = yield SettlingStep("attempt", partial(_attempted, service, wanted, known))
@@ -85,8 +85,8 @@ def _steps(service: DecisionService, log: Log, wanted: WantedDecisions, *, hurri
 def _attempted(
     service: DecisionService, wanted: WantedDecisions, known: int
 ) -> tuple[Attempt | None, Sequence[Repeated] | None]:
-    """Make an earlier request's missing decisions. Return the attempt, if needed, and the earlier answers to a repeated
-    request.
+    """Make the missing decisions of an earlier request. Return the attempt, if needed, and the earlier answers to a
+    repeated request.
     """
     before = service.taken_before(wanted) if wanted.named is not None else None
     if before is None:
@@ -140,7 +140,7 @@ def _asking() -> ThreadPoolExecutor:
 
 
 class LoopSettling:
-    """Makes one session's decisions for coroutines, in order."""
+    """Makes the decisions of one session for coroutines, in order."""
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ class PinnedPack(BylawError):
 
 
 class Shield:
-    """A pack that is ready to decide live agents' calls. Sessions may run in different threads.
+    """A pack that is ready to decide the calls of live agents. Sessions may run in different threads.
 
     With a `log` (a path or `postgresql://...`), every decision is on disk before it is returned. A conversation can
     then be continued by its id, here or in another process. A conversation keeps the pack version with which it began.
@@ -78,9 +78,9 @@ class Shield:
         self.requests = requests
         """Determines what a request allows, for example a `bylaw.answering.RequestReader`."""
         self.scheduled: RunScheduled | None = None
-        """Runs coroutines' quick work. A host with many tenants may set it."""
+        """Runs the quick work of coroutines. A host with many tenants may set it."""
         self.doubts: Mapping[str, str] = {}
-        """The host's objections, by tool. A reviewer decides on every call to such a tool, regardless of the policies.
+        """Objections of the host, by tool. A reviewer decides on every call to such a tool, regardless of the policies.
         """
         self.clock = clock
         self.unwritten: dict[int, LiveSession] = {}

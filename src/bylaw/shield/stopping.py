@@ -34,7 +34,7 @@ def _read_name(body: bytes | None) -> _Named:
 
 
 def stop_grounds(stops: Stops, pack: Pack, judgement: Judgement, agents: Collection[str], now: float) -> list[Ground]:
-    """Return the grounds of the stops for a judged call. `agents` contains the calling agents' names."""
+    """Return the grounds of the stops for a judged call. `agents` contains the names of the calling agents."""
     call, parts = judgement.call, judgement.parts or (judgement,)
     tools = (call.tool, *(part.made.call.tool for part in parts))
     return [_ground(stop) for stop in stops_of(stops, pack, tools, {*agents, call.agent}, now)]

@@ -47,16 +47,16 @@ class Reinforced(Struct, frozen=True, forbid_unknown_fields=True):
     longest_answer: int
     """The maximum length of an answer, in tokens."""
     rollout: int | None = None
-    """The number of answers to generate at once, on all devices together. None means one step's answers."""
+    """The number of answers to generate at once, on all devices together. None means the answers of one step."""
     recompute: bool = False
     beta: float = 0.1
     generations: int = 4
     iterations: int = 1
     temperature: float = 1.0
     scale: Literal["group", "batch", "none"] = "group"
-    """The divisor of an answer's reward after the mean for its prompt is subtracted. It is the spread of rewards in the
-    prompt's answers, as in the paper, or in the whole batch. With `group`, small differences have as much weight as
-    large ones.
+    """After the mean for the prompt is subtracted, the reward of an answer is divided by this spread: the spread among
+    the answers to the prompt, as in the paper, or in the whole batch. With `group`, small differences have as much
+    weight as large ones.
     """
     warmup: float = 0.05
     gradient_norm: float = 1.0

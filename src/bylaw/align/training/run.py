@@ -78,20 +78,20 @@ def last_checkpoint(out: Path) -> Path | None:
 
 Row = Mapping[str, Any]
 Score = Callable[[Sequence[str], Sequence[Row]], list[Mapping[str, float]]]
-"""Returns the reward terms and the `total` for each completion of a row's turn."""
+"""Returns the reward terms and the `total` for each completion of the turn in a row."""
 
 
 class Run(Struct, frozen=True, kw_only=True):
     stage: Stage
     model: Path
-    """The initial model's folder."""
+    """The folder of the initial model."""
     out: Path
     preset: PresetName = "small"
     seed: int = 1
     lora: int | None = None
-    """The adapters' rank. Without adapters, all weights are trained."""
+    """The rank of the adapters. Without adapters, all weights are trained."""
     steps: int | None = None
-    """The number of training steps, in place of the preset's number of epochs."""
+    """The number of training steps. It replaces the number of epochs in the preset."""
     changes: Mapping[str, Any] = {}
     """Changes to the preset's settings."""
     save_every: float | None = SAVE_EVERY
@@ -102,11 +102,11 @@ class Run(Struct, frozen=True, kw_only=True):
     """Whether to continue from the last checkpoint in `out`."""
     tensorboard: bool = True
     source: Mapping[str, Any] = {}
-    """The origin of the rows, weights and reward, for the run's record."""
+    """The origin of the rows, weights and reward, for the record of the run."""
 
 
 def train(run: Run, rows: Sequence[Row], score: Score | None = None) -> dict[str, Any]:
-    """Train on `rows`, save the model in `run.out`, and return the run's record. Stage 3 needs `score`."""
+    """Train on `rows`, save the model in `run.out`, and return the record of the run. Stage 3 needs `score`."""
     began = time.monotonic()
     run.out.mkdir(parents=True, exist_ok=True)
     settings = settings_of(run.preset, run.stage, run.changes)
@@ -234,7 +234,7 @@ def grpo_config(shared: dict[str, Any], settings: Reinforced) -> GRPOConfig:
 
 
 def rewarded(rows: Sequence[Row], score: Score) -> Callable[..., list[float]]:
-    """Return `score` as a TRL reward. Logs each term's mean under its name."""
+    """Return `score` as a TRL reward. Logs the mean of each term under its name."""
 
     def reward(completions: Any, row: list[int], log_metric: Any = None, **_: Any) -> list[float]:
         terms = score([output_of(each) for each in completions], [rows[place] for place in row])

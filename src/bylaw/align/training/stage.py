@@ -53,7 +53,7 @@ def pack_of(data: Path, named: str | None) -> str:
 
 
 def rows_file(path: Path, stage: Stage) -> Path:
-    """Return a stage's file of rows: the given file, or the stage's file in a folder."""
+    """Return the file of rows for a stage: the given file, or the file of the stage in a folder."""
     if path.is_dir():
         named = [path / f"{FILES[stage]}{ending}" for ending in (".jsonl", ".jsonl.gz")]
         found = next((file for file in named if file.exists()), None)
@@ -66,7 +66,7 @@ def rows_file(path: Path, stage: Stage) -> Path:
 
 
 def training_rows(path: Path, stage: Stage) -> list[dict[str, Any]]:
-    """Return the rows from a file, or from the stage's file in a folder. JSON lines may be compressed."""
+    """Return the rows from a file, or from the file of the stage in a folder. JSON lines may be compressed."""
     path = rows_file(path, stage)
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     rows: list[dict[str, Any]] = []
@@ -212,7 +212,7 @@ def source_of(data: Path, file: Path, model: Path) -> dict[str, Any]:
 
 
 def weights_digest(folder: Path) -> str:
-    """Return a hash of a model's weight files, in order of name."""
+    """Return a hash of the weight files of a model, in order of name."""
     whole = hashlib.sha256()
     for file in sorted(folder.glob("*.safetensors")):
         with file.open("rb") as stream:
@@ -221,7 +221,7 @@ def weights_digest(folder: Path) -> str:
 
 
 def write_model_card(out: Path, done: Mapping[str, Any]) -> Path:
-    """Write the model's `README.md` from the run's record."""
+    """Write `README.md` for the model from the record of the run."""
     source: Mapping[str, Any] = done.get("source") or {}
     lines = [f"Trained by `bylaw align train`: {STAGES[done['stage']]}, {done['steps']} steps, seed {done['seed']}."]
     if model := source.get("model"):
