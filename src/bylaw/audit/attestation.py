@@ -53,8 +53,8 @@ class Settled(Struct, frozen=True):
 
 
 def file_beside(out: Path, name: str) -> Path:
-    """Return the path of a file in the current folder or, if it does not exist, in the audit's parent folder. `bylaw
-    view` writes there.
+    """Return the path of a file in the current folder. If it does not exist, return its path in the audit's parent
+    folder, where `bylaw view` writes it.
     """
     return Path(name) if Path(name).is_file() else out.resolve().parent / name
 

@@ -76,8 +76,8 @@ class Comparison(Struct, frozen=True):
     known: frozenset[str] = frozenset()
     """The ids of findings that were just as serious in the earlier audit, including waived ones."""
     by_policy: dict[str, dict[str, int]] = {}
-    """For each policy, how many of the calls that it flags are `new`, `still` present or `fixed`. Waived findings are
-    not counted.
+    """For each policy, the number of flagged calls that are `new`, `still` present or `fixed`. Waived findings are not
+    counted.
     """
 
     def standings(self) -> "Standings":
@@ -195,7 +195,7 @@ def compare_audits(
 
 
 def _matched(now: Finding, then: Finding) -> Iterator[tuple[str, str]]:
-    """For each executed call, yield the policies that flag it now, and whether each also flagged it in the earlier
+    """For each executed call, yield the policies that flag it. Also say whether each of them flagged it in the earlier
     audit.
     """
     known = {charge.policy: charge.verdict for charge in then.charges}

@@ -125,9 +125,7 @@ class Private:
 _NO_NAMES: frozenset[str] = frozenset()
 
 Found = tuple[str, Any, str, bool]
-"""A private value: its field, the value, the name to search for, and whether an observation of the pack provided the
-value.
-"""
+"""A private value: its field, the value, the name to search for, and whether the pack's observations show it."""
 
 
 class WatchedWorld:

@@ -74,7 +74,7 @@ class Shelf:
         return [each.name for each in looked_up if self.opened.members(each.name, {}) is None]
 
     def pack_for(self, trajectory: Trajectory) -> Pack:
-        """Return the first variant whose conditions the trajectory meets.
+        """Return the first variant that fits the trajectory.
 
         Raise FormatError if the pack is for other conversations, and WorldError if the world is for another variant.
         """

@@ -1,7 +1,7 @@
 """The rows of an audit: judged calls, broken rules, conversations and findings.
 
 `calls.jsonl`, `findings.jsonl` and `conversations.jsonl` have one row per line. Tables, exports and the report use the
-same rows. A finding is a flagged call or a broken rule. It keeps its id in later runs.
+same rows. A finding is a flagged call or a broken rule, and keeps its id in later runs.
 """
 
 import hashlib
@@ -538,7 +538,7 @@ def _encoded(data: Any) -> bytes:
 
 
 def undecided_policies(verdict: CallVerdict) -> list[str]:
-    """Return the policies that a reviewer may settle at a call, because they have no verdict or an undecided rule."""
+    """Return the policies that a reviewer may settle at a call. They have no verdict, or an undecided rule."""
     names = [each.policy.id for each in verdict.policies if "inconclusive" in (each.strict, each.determined)]
     return list(dict.fromkeys((*names, *(each.rule.policy for each in verdict.open_rules))))
 

@@ -174,9 +174,10 @@ class Store:
         return {place.trajectory: place for place in map(_places.decode, self.raw(CONVERSATIONS))}
 
     def find(self, wanted: str) -> tuple[str, int | None]:
-        """Return the conversation with this id. For a finding's id, also return its step. A unique prefix is enough.
+        """Return the conversation with this id. If the id is a finding's, return its conversation and its step. A
+        unique prefix is enough.
 
-        Raise UsageError if no id or several ids match.
+        Raise UsageError if there is no match or more than one.
         """
         conversations: set[str] = set()
         findings: dict[str, tuple[str, int]] = {}

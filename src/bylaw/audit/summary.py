@@ -230,9 +230,7 @@ def _open(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _limits(packs: Sequence[Pack], counts: Counts) -> list[dict[str, Any]]:
-    """For each limit across conversations, return the number of calls over the limit and the number of
-    undecided calls.
-    """
+    """For each limit across conversations, return the number of calls over the limit and of undecided calls."""
     severities = {name: policy.severity for pack in packs for name, policy in pack.policies.items()}
     rows: list[dict[str, Any]] = []
     for limit, calls in by_limit(packs, counts.limited):

@@ -135,7 +135,7 @@ def run() -> None:
 
             sys.exit(shell_complete(app, {}, "bylaw", _COMPLETE, instruction))
         try:
-            # On Ctrl-C or a closed pipe, `app()` would exit with status 1, but 1 means that there is a finding.
+            # On Ctrl-C or a closed pipe, `app()` would exit with status 1, which means that there is a finding.
             with app.make_context("bylaw", sys.argv[1:]) as context:
                 app.invoke(context)
         finally:

@@ -1,7 +1,7 @@
 """The console for the output of every command. It is as wide as the terminal, or 80 columns in a pipe.
 
-Names, notes and arguments come from agents, users and other people's packs. Control characters in them are escaped here
-if a command has not escaped them already.
+Names, notes and arguments come from agents, users and other people's packs. Any control characters that a command did
+not escape are escaped here.
 """
 
 import sys

@@ -234,9 +234,10 @@ def explain(
     criterion: Criterion = "determined",
     doubtful: Set[int] = frozenset(),
 ) -> None:
-    """Print each policy's verdict on the call, most severe first, or the call or message that broke a rule.
+    """Print each policy's verdict on the call, most severe first. If there is no verdict, print the call or message
+    that broke a rule.
 
-    `doubtful` contains the steps of calls that may or may not have been executed.
+    `doubtful` contains the steps of calls that may not have been executed.
     """
     _Explanation(line, line["step"], policies, events, console, criterion, doubtful).tell()
 

@@ -18,7 +18,7 @@ from bylaw.facts.value import leaves
 LONGEST = 6_000
 """The maximum length of a message on the page. The page links to the whole conversation."""
 _SHORTEST = 2
-"""The minimum length of a marked value."""
+"""The minimum length of a value to mark."""
 
 
 class Said(Struct, frozen=True):
@@ -70,7 +70,7 @@ def consent_question(index: Index, row: FindingRow) -> ConsentQuestion | None:
 
 
 def _with_new_values(asked: dict[int, str], values: Sequence[str]) -> set[int]:
-    """Return the agent's last message, and earlier messages with more of the call's values."""
+    """Return the agent's last message, and any earlier messages with further values from the call."""
     kept, known = set[int](), set[str]()
     for step in sorted(asked, reverse=True):
         found = set(_values(values).findall(asked[step]))

@@ -1,8 +1,7 @@
 """The current state of a pack's folder, its cases, and findings saved as cases.
 
-A finding is saved as a case only if the case gives the same result as the audit. The case for a flagged call lists the
-facts that the agent had seen. If the check also depends on messages or earlier calls, the case lists the events
-instead.
+A finding is saved as a case only if the case gives the same result as the audit. The case lists the facts that the
+agent had seen. If the check also depends on messages or earlier calls, the case lists the events instead.
 """
 
 import json

@@ -221,7 +221,7 @@ T = TypeVar("T")
 
 
 Past = tuple[Trajectory, World | None]
-"""A conversation with calls that a policy applies to, and its world."""
+"""A conversation and its world. At least one of its calls is subject to the policy."""
 
 
 class CheckVerdict(Struct, frozen=True):
@@ -244,7 +244,7 @@ class Change(Struct, frozen=True):
     after: str
     because: str
     is_past: bool = False
-    """Whether the reason is the saved check's, because the edited check gives none."""
+    """Whether the reason is from the saved check, because the edited check has none."""
 
 
 class Backtest(Struct, frozen=True):

@@ -289,9 +289,7 @@ class AuditPages(Pages):
 
 
 def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
-    """Return the pack's folder. This is the given folder, the folder in the audit's record, or a built-in pack with the
-    same name.
-    """
+    """Return the pack's folder: the given folder, the recorded folder, or a built-in pack with this name."""
     if given:
         return _variant(find_folder(given), summary)
     named: JsonRecord = summary["pack"]

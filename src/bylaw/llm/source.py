@@ -23,7 +23,7 @@ def open_chat(
 
     `batch:DIR` writes requests to DIR and reads answers from DIR. `recorded` uses only the answers in `kept`. Any other
     text is the name of a model at OPENAI_BASE_URL. The default is OPENAI_MODEL. Stored answers are never requested
-    again. Batch answers stay in their folder. With `keeps`, they are also copied to `kept`.
+    again. With `keeps`, batch answers are also copied to `kept`.
     """
     recordings = Recordings(kept) if kept is not None else None
     if said == "recorded":

@@ -1,8 +1,7 @@
 """Log entries and their hash chain, which reveals changes, deletions and insertions.
 
-The chain contains a salted hash of each entry. The entry's content can therefore be removed without breaking the chain,
-for retention or at a person's request. A removal is an entry itself and lists the emptied entries. If an entry is empty
-but not listed, it was tampered with.
+The chain contains a salted hash of each entry. An entry's content can therefore be removed without breaking the chain.
+A removal is an entry itself and lists the emptied entries. An empty entry that is not listed was tampered with.
 """
 
 import secrets
@@ -33,7 +32,7 @@ class Draft(Struct, frozen=True):
     position: int | None = None
     """The required position in the conversation, if the caller has read all earlier entries. None means the end."""
     under: int | None = None
-    """The number of entries about stops at the time of the decision, or None if stops do not matter."""
+    """The number of entries about stops at the time of the decision. None if stops do not matter."""
     first: "Entry | None" = None
     """The first entry of the conversation, if known. If the log has a different one, another conversation has taken the
     name.

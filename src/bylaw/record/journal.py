@@ -3,9 +3,9 @@
 An append returns when its entry is on disk. During a sync, the next batch is collected. A busy service therefore makes
 far fewer syncs than decisions.
 
-Appends by coroutines in the same turn of their loop are submitted together. If a loop only makes decisions, it may
-write at the end of each turn, because a second thread would compete for the interpreter. With a database server, a
-thread waits while the loop continues.
+Appends by coroutines in the same turn of their loop are submitted together. A loop that only makes decisions may write
+at the end of each turn, because a second thread would compete for the interpreter. With a database server, a thread
+waits while the loop continues.
 """
 
 import asyncio

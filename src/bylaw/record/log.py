@@ -1,8 +1,8 @@
 """The decision log of a running program: one shared writer, and a reader that does not wait for commits.
 
-`LastWriter` records which of several processes last wrote to each conversation. That process need not check for entries
-from the others. The record is only a hint, because other programs may write too. When a session finds their entries, it
-continues from the log. A conversation without a known writer is new.
+`LastWriter` records which process last wrote to each conversation. That process need not read the other processes'
+entries. The record is only a hint, because other programs may write too. A session that finds such entries continues
+from the log.
 """
 
 import mmap
@@ -66,9 +66,9 @@ def _place(tenant: str, conversation: str) -> tuple[int, bytes]:
 class Log(Reading):
     """The log at a path or at `postgresql://...`, for all sessions in a process.
 
-    Set `is_shared` if several processes continue the same conversations. Sessions then read the entries of other
-    processes before each decision. This is not needed if `last` shows that this `process` wrote last. A session that
-    does not read first finds other entries when it writes, and then decides again.
+    Set `is_shared` if several processes continue the same conversations. Sessions then read other processes' entries
+    before each decision, unless `last` shows that this `process` wrote last. Otherwise, a session finds such entries
+    when it writes, and then decides again.
     """
 
     def __init__(
@@ -93,9 +93,7 @@ class Log(Reading):
         self._stops: dict[str, Stops] = {}
         """Each tenant's stops, as last read. If they have changed, decisions cannot be written and are repeated."""
         self._looked: dict[str, tuple[float, int]] = {}
-        """For each tenant, the time of the last successful check of its chain, and the number of entries without a
-        conversation.
-        """
+        """For each tenant, when its chain was last found complete, and the number of entries without a conversation."""
         self._changed_stops: set[str] = set()
 
     def append(self, drafts: Sequence[Draft]) -> Answers:

@@ -1,9 +1,8 @@
 """The log in PostgreSQL, for several machines. Requires the `postgres` extra.
 
-Only one writer at a time writes a batch. A batch takes only two round trips: one to begin and read, and one to write
-and commit. Other writers do not wait for the disk. A batch is committed before it is synced. Its senders and readers
-get their answers after the sync. docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md explains
-why this is safe.
+Only one writer at a time writes a batch, in two round trips. Other writers do not wait for the disk, because a batch is
+committed before it is synced. Its senders and readers get their answers after the sync.
+docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md explains why this is safe.
 """
 
 import os
@@ -18,7 +17,7 @@ from bylaw.errors import MissingExtra, UsageError
 from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, News, Place, Row, entry_of
 
 SETTINGS = {"synchronous_commit": "on"}
-"""Makes commits durable, together with the server's `fsync` setting. Batches use `MARK` instead."""
+"""This setting makes commits durable, together with the server's `fsync` setting. Batches use `MARK` instead."""
 MARK = "SELECT pg_logical_emit_message(true, 'bylaw', '')"
 """An empty transaction. Once it is on disk, all earlier commits are too, including those on synchronous standbys."""
 PLANS = "SET plan_cache_mode = force_generic_plan"

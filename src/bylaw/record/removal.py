@@ -1,8 +1,7 @@
 """Removes conversations from a log after a retention period or at a person's request. Each removal is signed.
 
 A removal empties all entries of a conversation but keeps their hashes, so the chain still verifies. A fold deletes the
-emptied start of a chain, up to an anchored entry. Both add a signed entry to the chain. The signing key is stored
-outside the database.
+emptied start of a chain. Both add a signed entry to the chain. The signing key is stored outside the database.
 """
 
 import hmac
@@ -168,7 +167,7 @@ def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
     """Empty the entries about stops if all of them are older than a given time and no stop is active. Return their
     numbers.
 
-    Decisions use the number of these entries to notice changes, so it does not change.
+    They still count, because decisions compare the number of these entries.
     """
     entries, now = _entries(cursor, tenant, STOPS), clock.time()
     if any(entry.time >= before for entry in entries) or any(each.stands(now) for each in read_stops(entries)):
@@ -213,7 +212,7 @@ def hash_marks(marks: Iterable[str]) -> str:
 
 
 def _end(cursor: Cursor, tenant: str, before: float) -> int:
-    """Return the last entry before a given time for which all entries so far are emptied or are removals."""
+    """Return the last entry before a given time up to which every entry is emptied or is a removal."""
     cursor.execute(
         "SELECT MIN(number) FROM entries WHERE tenant = ? AND body IS NOT NULL AND kind <> 'removal'", (tenant,)
     )

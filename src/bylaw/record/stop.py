@@ -1,4 +1,5 @@
-"""Stops: a reviewer blocks the writes of an agent, tool, policy or tenant until a set time or until the stop is lifted.
+"""Stops: a reviewer blocks the writes of an agent, tool, policy or tenant. A stop ends at a set time or when it is
+lifted.
 
 Stops are entries in the tenant's chain, in their own conversation. Every transaction reads the length of this
 conversation. If the length has changed since a decision was made, the decision is repeated.

@@ -80,7 +80,7 @@ _NOTHING = (0, ROOT)
 
 
 class _Batch:
-    """Turns drafts into entries. Each chain's head and each conversation's length are read once and written once."""
+    """Turns drafts into entries. Every head and length is read once and written once."""
 
     def __init__(self, cursor: Cursor, known: Known, size: int) -> None:
         """`known` is the state of the drafts' tenants, conversations and keys in the log. `size` is the number of

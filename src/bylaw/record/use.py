@@ -1,7 +1,7 @@
 """Uses of limits across conversations. Entries record the uses, and a table counts them.
 
-A use is counted in the transaction that writes the decision, so two workers never both get the last one. If a call is
-refused, its use is cancelled. If it may have been executed, its use still counts.
+A use is counted in the transaction that writes the decision, so two workers never both get the last use. If a call is
+refused, its use is cancelled. If the call may have been executed, its use still counts.
 """
 
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,8 +25,8 @@ class Use(Struct, frozen=True, omit_defaults=True):
     """The agent or customer whose uses are counted. Empty for the whole tenant."""
     status: Literal["taken", "returned"] = "taken"
     most: int = 0
-    """Add the use only if fewer than this many are counted. With 0, the use is always added, because a reviewer
-    approved the call or the limit is not enforced.
+    """Add the use only if fewer than this many are counted. With 0, the use is always added. This is for calls that a
+    reviewer approved and limits that are not enforced.
     """
     within: float = 0.0
 

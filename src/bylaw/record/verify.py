@@ -1,7 +1,7 @@
-"""Verifies a log: every entry must match its digest, and every link must follow from the one before it.
+"""Verifies a log: every entry must match its digest, and every link must follow from the previous link.
 
-Anyone who can write to the database can truncate a chain or delete a tenant. Anchors reveal such changes. An anchor is
-the end of each chain at some time. It is stored outside the database: on another disk, in another account or on paper.
+Anyone who can write to the database can truncate a chain or delete a tenant. Anchors reveal such changes. An anchor
+records the end of each chain. It is stored outside the database: on another disk, in another account or on paper.
 """
 
 import os

@@ -1,3 +1,1 @@
-"""Checks for a policy's owner to run before signing: the cases in a pack, and what they do not cover. Start
-at `check`.
-"""
+"""Checks that a policy's owner runs before signing: the cases in a pack, and the gaps in them. Start at `check`."""

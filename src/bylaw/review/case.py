@@ -1,7 +1,7 @@
 """Runs cases: small situations with the expected outcome of each policy.
 
 A case may leave out keys. In `facts: {Order: {status: sent}, Customer: {gold: true}}`, the order is the one in the
-call's `order_id`, and the customer is the order's customer, unless the case says otherwise.
+call's `order_id`. The customer is the order's customer, unless the case says otherwise.
 """
 
 import re
@@ -31,9 +31,7 @@ from bylaw.trace.event import Call, Event, Message, Result
 
 
 class Subjects:
-    """The entities that a case declares without a key, and the call's arguments with keys for these entities
-    filled in.
-    """
+    """The entities that a case declares without a key, and the call's arguments including these entities' keys."""
 
     def __init__(
         self,
@@ -107,9 +105,9 @@ class CaseResult(Struct, frozen=True):
 def run_cases(
     pack: Pack, coverage: dict[str, set[int]] | None = None, *, of: Container[str] | None = None
 ) -> Iterator[CaseResult | BylawError]:
-    """Run every case in the pack, or only the cases `of` some policies and rules.
+    """Run every case in the pack, or only the cases `of` certain policies and rules.
 
-    `coverage` collects the branches taken in each guard.
+    If `coverage` is given, it collects the branches taken in each guard.
     """
     for read in pack.cases.values():
         for index, body in enumerate(read.record.cases):

@@ -1,8 +1,8 @@
 """Guesses a tool's effect from its name, definition and results.
 
-Each piece of evidence adds weight to one effect. The heaviest effect is the guess. Its lead over the others is the
-confidence. A tool without evidence is assumed to write, so that no write is missed. A reviewer can correct the guesses
-in a file.
+Each piece of evidence adds weight to one effect. The effect with the most weight is the guess. Its lead over the others
+is the confidence. A tool without evidence is assumed to write, so that no write is missed. A reviewer can correct the
+guesses in a file.
 """
 
 import math

@@ -1,5 +1,5 @@
-"""Finds tools with an argument that says what the call does (SQL, shell commands, page elements), and drafts actions
-for them.
+"""Finds tools with an argument that says what the call does: SQL, shell commands or page elements. Drafts actions for
+them.
 
 The kind of an argument is determined by its values, never by its name.
 """
@@ -27,7 +27,7 @@ from bylaw.trace import Call, Result
 Kind = Literal["sql", "shell", "page"]
 
 TRIES = 30
-"""After this many values without a suitable reader, an argument's values are no longer parsed."""
+"""If no reader understands this many values, an argument is no longer examined."""
 MOST_CHARACTERS = 10_000
 LISTED = 8
 """How many elements of a role get their own actions, and how many parts a summary shows."""

@@ -120,7 +120,7 @@ def _bond(path: str, value: str, lookup: EarlierCall) -> Bond | None:
 def stance(value: str, text: str) -> Bond | None:
     """Return how a result contains `value`: as a field or key of a record, in a list or running text, or not at all.
 
-    Only nearby characters are checked, so that results need not be decoded. This is accurate enough for guesses and
+    Only nearby characters are checked, so that results need not be decoded. This is accurate enough for guesses. It is
     never used for verdicts.
     """
     here = occurs(value, text)
@@ -150,9 +150,9 @@ HabitReason = Literal["keyed", "shows", "belongs", "distinctive"]
 
 _NUMBER = re.compile(r"(\d{1,30})")
 _USUAL = 0.5
-"""A look-up of the same id is usual if it precedes at least this share of the writes."""
+"""The minimum share of writes that come after a usual look-up of the same id."""
 _BELONGS = 0.9
-"""A look-up of records that only refer to the id is usual if the lower bound of its share is at least this."""
+"""The minimum lower bound for a usual look-up of records that only refer to the id."""
 _ADDS = 0.1
 """An alternative is added only if it increases the share of covered writes by at least this much."""
 _OFTEN_ENOUGH = 0.1
@@ -287,7 +287,7 @@ def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]
 def _further(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
     """Return other usual look-ups of the same id, such as a look-up of an account's limits.
 
-    If nearly every call comes after them, also return look-ups of records that only refer to the id.
+    Also return look-ups of records that only refer to the id, if nearly every call comes after them.
     """
     by_id = [_habit(own, path, (name,), ("keyed",), "keyed") for name in sorted(reads)]
     by_record = [_habit(own, path, (name,), ("shows",), "belongs") for name in sorted(reads)]

@@ -18,7 +18,7 @@ from bylaw.scan.shape import TAILS, RecordShape, RowKind, SeenValues, Shape, bar
 _DEPTH = 3
 _ROWS = 2_000
 _FITS = 0.5
-"""A table matches a record only if it has at least this share of the record's fields."""
+"""The minimum share of a record's fields that its table must have."""
 
 
 class Table(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Table(Struct, frozen=True):
     """False if JSON keys name the records and no field contains the name. Look-ups then provide the key."""
 
     def fit(self, tool: str, record: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[float, int, bool] | None:
-        """Return how well a record fits the table, or None if it is not one of the table's rows."""
+        """Return how well a record fits the table. Return None if it is not one of the table's rows."""
         known = [name for name in record if name in self.fields]
         named = [
             part
@@ -145,18 +145,18 @@ def entity_name(table: str) -> str:
 
 
 _SHARED = 0.5
-"""An argument fits a key if at least this share of its values are known values of the key."""
+"""The minimum share of an argument's values that must be known values of the key."""
 _FEWEST = 2
 _SHORT = 300
 _ASKED = 0.8
-"""An argument names the key if it is equal to the key in at least this share of a look-up's records."""
+"""The minimum share of a look-up's records whose key must be equal to the argument."""
 
 
 def arguments_for(
     key: Sequence[str], thing: str, arguments: Mapping[str, SeenValues], known: Mapping[str, Collection[str]]
 ) -> tuple[tuple[str, ...], int]:
-    """Return the arguments for each part of a key, and the difference between their names and the part's name (0 if
-    equal).
+    """Return the arguments for each part of a key. Also return how much their names differ from the part's name, with 0
+    for equal names.
 
     If no name fits, an argument fits if most of its values are `known` values of the part. If a part has no argument,
     return none.

@@ -56,7 +56,7 @@ def _serialized(node: yaml.Node, width: int) -> str:
 
 
 def _pack(node: yaml.Node, at: int, *, is_section: bool = False, is_file: bool = False) -> None:
-    """Put a node on one line if it fits. Otherwise, try this for each of its parts.
+    """Put a node on one line if it fits. Otherwise, try the same for each part.
 
     Sections of a file and their list entries are always blocks, so that they are easy to find.
     """

@@ -52,7 +52,7 @@ WRONG = (BylawError, msgspec.MsgspecError, UnicodeError, RecursionError)
 LONG = 300
 """Conversations with more log entries are read outside the event loop."""
 TOGETHER_ASKING = 200
-"""The number of concurrent requests per tenant, if requests may wait for a model or for the host's tools."""
+"""The number of concurrent requests per tenant, if requests may wait for a model or a tool."""
 PATIENCE = 2.0
 """After this many seconds without a response, the log is considered unresponsive."""
 NO_NAME = "the request names no conversation, so earlier events are unknown"

@@ -29,13 +29,13 @@ ACTIVE = 1.0
 TOGETHER = 2
 """The number of concurrent requests per tenant while other tenants are active."""
 REST = 3
-"""The pause after a tenant's work in the thread while other tenants are active, as a multiple of the work's
-duration.
+"""How long a tenant pauses after work in the thread, as a multiple of the work's duration. This applies while other
+tenants are active.
 """
 LINGER = 0.003
-"""After small work, the loop is considered busy for this many seconds, because the response may not be written yet."""
+"""After small work, the loop is considered busy for this many seconds. The response may not be written yet."""
 PATIENCE = 4
-"""The maximum time that work in a thread waits for a busy loop, as a multiple of the work's own time."""
+"""How long work in a thread waits for a busy loop at most, as a multiple of the work's own time."""
 
 Found = TypeVar("Found")
 
@@ -44,9 +44,7 @@ class Scheduler:
     """Decides where each tenant's work runs, and in which order."""
 
     def __init__(self, together: int = TOGETHER) -> None:
-        """Allow `together` concurrent requests per tenant, for requests that wait for a model or for the
-        host's tools.
-        """
+        """Allow `together` concurrent requests per tenant, for requests that wait for a model or a tool."""
         self._together = together
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="bylaw-beside")
         self._is_free = asyncio.Lock()

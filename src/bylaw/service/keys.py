@@ -125,8 +125,8 @@ class KeyFile(Mapping[str, Key]):
 
 
 def bearer_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """Return the request's `Authorization` header. If there are two such headers, return an empty string, because a
-    gateway might have checked the other one.
+    """Return the request's `Authorization` header. If there are two, return an empty string, because a gateway might
+    have checked the other header.
     """
     found = [value for name, value in headers if name.lower() == b"authorization"]
     return found[0].decode("latin-1") if len(found) == 1 else ""

@@ -1,10 +1,10 @@
 """Service counters in Prometheus's text format, and optional OpenTelemetry spans.
 
-Workers share their counts in memory, so that each can report totals. A restarted worker continues with its last counts.
+Workers share their counts in memory, so that each worker can report totals. A restarted worker continues with its last
+counts.
 
 Each request has one span with an event per decision. This requires the `otel` extra. The host chooses the provider and
-the exporter: `opentelemetry-instrument bylaw serve ...`. Spans contain tenant, conversation, tool, answer and policies,
-but no message text.
+the exporter: `opentelemetry-instrument bylaw serve ...`. Spans contain no message text.
 """
 # pyright: basic, reportMissingImports=false
 

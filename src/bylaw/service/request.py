@@ -192,7 +192,7 @@ class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The reviewer's name for a service without keys. Otherwise, the key's name is used."""
 
     def check(self, pack: Pack) -> None:
-        """Raise an error unless the request adds or lifts a stop, and the stop applies to something in the pack."""
+        """Raise an error unless the request adds or lifts a stop. The stop must apply to something in the pack."""
         if bool(self.lift) == (self.what is not None):
             raise BadRequest("a request about stops needs either `what`, or `lift` with a stop's id")
         if self.what is not None:

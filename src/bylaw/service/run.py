@@ -1,8 +1,8 @@
 """Runs the service: on any address if there are keys, otherwise only on loopback.
 
 If the event loop is blocked, for example by a disk, a thread responds in its place. Without this thread, `/health` and
-`/metrics` would not respond, and clients would wait for decisions. A full garbage collection would delay a decision too
-long, so it runs only when there are no requests.
+`/metrics` would not respond. A full garbage collection would delay decisions, so it runs only when there are no
+requests.
 """
 # pyright: basic, reportMissingImports=false
 

@@ -264,7 +264,7 @@ def elements(
 ) -> Iterator[Record | RecordError]:
     """Yield the members of a list, or `data` as the only record.
 
-    `why` is a known error in the data. Other documents in `data` are read too. Anything else is reported as an error.
+    `why` is a known error in the data. All documents in `data` are read, and any other text is reported as an error.
     """
     try:
         if line and data.startswith(b"[") and _is_talk(data):

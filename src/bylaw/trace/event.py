@@ -1,7 +1,7 @@
 """The events of a conversation: messages, tool calls and tool results.
 
 A step is the index of an event in its trajectory. System prompts are not events. If an agent sends text and two calls
-in one turn, there are three events with the same `turn`.
+together, there are three events with the same `turn`.
 """
 
 import hashlib
@@ -81,7 +81,7 @@ class Message(Struct, frozen=True, tag="message", gc=False):
     time: float | None = None
     """The time of the message in seconds since the epoch, if recorded."""
     captured: bool = True
-    """False if only the text of the message was not recorded."""
+    """False if the message has text that was not recorded."""
     confirmation: Confirmation | None = None
     """The user's answer to a card. This message has no text."""
     handover: dict[str, Any] | None = None
@@ -158,7 +158,7 @@ class Result(Struct, frozen=True, tag="result", dict=True):
     error: bool | None = None
     """Whether the source marks the result as failed. None if unknown."""
     captured: bool = True
-    """False if only the content of the result was not recorded."""
+    """False if the result has content that was not recorded."""
     tool: str = ""
     agent: str = ""
     time: float | None = None
@@ -365,8 +365,7 @@ class Identities:
     """Makes the ids in an audit unique. A repeated id gets `~2`, `~3`, and so on.
 
     Pass trajectories in the order of files and conversations, because the suffixes depend on it. Ids are stored as
-    64-bit digests. If two ids have the same digest, the later one gets an unnecessary suffix. With a million ids, the
-    odds of this are one in thirty million.
+    64-bit digests. If two digests are equal by chance, the later id gets an unnecessary suffix.
     """
 
     def __init__(self) -> None:

@@ -60,7 +60,7 @@ def read(
     """Yield the trajectories of a file in order, and an error for each unreadable record.
 
     Raise FormatError if nothing can be read. `agent` overrides the agent in the file. Ids are the source's own or
-    `file#position`. `Identities` makes them unique across files. With `share`, a pair `(k, n)`, yield only every n-th
+    `file#position`. `Identities` makes them unique across files. `share` is a pair `(k, n)`: yield only every n-th
     trajectory, starting with the k-th.
     """
     return read_source(Source(log_file(path), agent, share, columns=columns or Columns()))

@@ -1,11 +1,10 @@
 """Reads arguments, contents and times in common log formats: JSON and printed Python values.
 
-If a JSON object has a repeated key, or two versions of a result differ, both values are kept and neither is treated as
-known. Parsers choose different values, so an attacker could show one value to the tool and the other to Bylaw.
+If a JSON object has a repeated key, or two versions of a result differ, both values are kept. Neither is treated as
+known, because an attacker could show one value to the tool and the other to Bylaw.
 
-Frameworks convert a tool's result with `str`, for example to `{'status': 'out', 'returned_on': None}` or
-`Loan(status='out', returned_on=None)` instead of JSON. Such text is not evaluated. It is converted to JSON-like data,
-either completely or not at all.
+Many frameworks convert a tool's result with `str`, so the text is `{'status': 'out', 'returned_on': None}` or
+`Loan(status='out', returned_on=None)` instead of JSON. Such text is converted to data but never evaluated.
 """
 
 import ast
@@ -244,7 +243,7 @@ def plain_text(content: Any) -> str:
 
 
 def utc(time: float | None) -> datetime | None:
-    """Convert seconds since the epoch to a date and time, or None if they are missing or out of range."""
+    """Convert seconds since the epoch to a date and time. Return None if they are missing or out of range."""
     try:
         return datetime.fromtimestamp(time, UTC) if time is not None else None
     except (ValueError, OverflowError, OSError):
@@ -252,7 +251,7 @@ def utc(time: float | None) -> datetime | None:
 
 
 def seconds(recorded: Any) -> float | None:
-    """Convert a time to seconds since the epoch, or None if it cannot be read. Times without a zone are in UTC.
+    """Convert a time to seconds since the epoch. Return None if it cannot be read. Times without a zone are in UTC.
 
     Reads ISO 8601, e-mail dates, and numbers of seconds, milliseconds or microseconds.
     """

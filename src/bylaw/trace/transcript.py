@@ -68,8 +68,8 @@ class Transcript:
     def hear(self, text: str, agent: str = "", *, whole: bool = True, name: str = "") -> None:
         """Add a message with the role `user`.
 
-        Its words are unknown if it has none, if a voice note, picture or file came with it (not `whole`), or if it has
-        another person's `name`.
+        Its words are unknown if it has none or has another person's `name`. They are also unknown if a voice note,
+        picture or file came with it (not `whole`).
         """
         has_words = bool(text) and not text.isspace() and is_users(name)
         if has_words:
@@ -161,8 +161,8 @@ class Transcript:
         """Remove the agent's last unanswered call of this tool with these arguments, and the rest of the turn.
 
         Only the latest turn with unanswered calls is searched. If several calls match, the one with this id is removed.
-        A call with a different id never matches. Return False if there is no such call. Also return False if a message
-        or call followed the turn, because the call may already have been executed.
+        A call with a different id never matches. Return False if no call matches, or if a message or call followed the
+        turn. In that case, the call may already have been executed.
         """
         waiting, start, turn = self.open, None, None
         for step, call in reversed(waiting.items()):
@@ -226,8 +226,7 @@ class Transcript:
         return steps
 
     def _pair(self, id: str, tool: str, by: Party) -> int | None:
-        """Return the earliest unanswered call of the latest turn. It is matched by id or, without an id, by order, and
-        by tool if given.
+        """Return the earliest unanswered call of the latest turn. Match it by id or, without an id, by order and tool.
 
         A second result for an id belongs to no call. A result with an unknown id belongs to a call only if exactly one
         call has no id.

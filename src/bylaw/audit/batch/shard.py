@@ -1,7 +1,7 @@
-"""Shards are files or parts of files. No conversation is split. Each shard has its own part of the output.
+"""Shards are files or parts of files. No conversation is split.
 
 The same file and size always give the same shards, so a run can be resumed. If a file cannot be split safely, it
-becomes a single shard. A part of the output is complete once its entry exists.
+becomes a single shard. Each shard has its own part of the output, which is complete once its entry exists.
 """
 
 import hashlib

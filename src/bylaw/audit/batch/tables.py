@@ -146,10 +146,9 @@ def arrow_schema(table: str, *, in_part: bool = False) -> Any:
 
 
 def _arrow_type(kind: str) -> Any:
-    """Return the Arrow type of a kind of column. Words are dictionary-encoded, because few distinct words occur.
+    """Return the Arrow type of a kind of column. Words are dictionary-encoded, because there are few distinct words.
 
-    Words in lists are plain strings in Arrow and are encoded only in Parquet, because pyarrow cannot read lists whose
-    dictionaries change between row groups.
+    In lists, only Parquet encodes them. pyarrow cannot read lists whose dictionaries change between row groups.
     """
     pa = arrow()
     match kind:
@@ -528,9 +527,9 @@ def is_before(folder: str, first: date) -> bool:
 
 
 def compact(folder: Path, *, name: str) -> None:
-    """Merge the newest files of a day into the file `name` if there are many files.
+    """If a day has many files, merge the newest ones into the file `name`.
 
-    A file with more rows than all newer files together is kept, so each row is rewritten only a few times.
+    A file is kept if it has more rows than all newer files together. Each row is therefore rewritten only a few times.
     """
     parquet = arrow("parquet")
     held = [(parquet.read_metadata(file), file) for file in folder.glob("*.parquet")]

@@ -1,7 +1,7 @@
 """Nightly runs, which read only new or changed logs and add the results to an earlier output. Start at `update`.
 
 A later conversation replaces an earlier one with the same id. The state is in the same folder as the tables, so that
-both are replaced together.
+both can be replaced together.
 """
 
 import hashlib
@@ -97,8 +97,8 @@ class State(Struct):
     def entangled(self, changed: set[str]) -> list[str]:
         """Return the unchanged logs that must be read again, in order.
 
-        If a changed log had replaced conversations from another log, that log is read again. So are logs that had
-        replaced conversations from that log, because their versions must come last.
+        A log is read again if a changed log had replaced some of its conversations. Logs that had replaced
+        conversations from such a log are read again too, because their versions must come last.
         """
         found, waiting = set[str](), list(changed)
         while waiting:

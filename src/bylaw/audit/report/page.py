@@ -1,7 +1,7 @@
 """Writes the report as a single HTML file that works offline and shows all data as plain text.
 
-The data is in blocks that no browser runs: ASCII JSON without `<`, `>` or `&`, or compressed data. The page's security
-policy allows one style and one script, identified by their hashes. Lists, texts and conversations have maximum sizes.
+The data is in blocks that no browser runs. The page's security policy allows only one style and one script. Lists,
+texts and conversations have maximum sizes.
 """
 
 import base64
@@ -284,9 +284,9 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
 def _conversations(
     folder: Store, steps: dict[str, set[int]], places: dict[str, int], room: int
 ) -> tuple[list[str], dict[str, int], dict[tuple[str, int], str]]:
-    """Return as many compressed conversations as fit, starting with those of the first findings, and the block of each.
+    """Return the compressed conversations of the first findings, as many as fit, and each conversation's block.
 
-    Also return the text of the calls and messages that a finding refers to.
+    Also return the text of the calls and messages that the findings refer to.
     """
     names = [name for name in steps if name in places]
     broken = broken_rules(folder, places)
@@ -350,9 +350,7 @@ def _is_drawn_whole(finding: JsonRecord, conversation: JsonRecord) -> bool:
 
 
 def _draws_well(finding: JsonRecord, conversation: JsonRecord, sentences: dict[str, str]) -> tuple[bool, ...]:
-    """Return a sort key that prefers calls with a good outcome, a user's claim, a cited sentence and a short
-    conversation.
-    """
+    """Return a sort key. Good outcomes, users' claims, cited sentences and short conversations come first."""
     outcome = conversation["outcome"]
     facts = [fact for policy in finding["policies"] for fact in policy.get("missing", ())]
     return (
@@ -416,6 +414,6 @@ def _digest(source: str) -> str:
 
 
 def _inert(data: JsonRecord) -> str:
-    """Return JSON that cannot close a data block and that editors can show."""
+    """Return JSON that cannot close a data block. Editors can show it."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

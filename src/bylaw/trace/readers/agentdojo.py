@@ -1,4 +1,4 @@
-"""Reads AgentDojo runs, which test assistants against prompt injection, with or without a defence.
+"""Reads AgentDojo runs, which test assistants against prompt injection.
 
 The first message is the user's request. A defence may add messages with the user's role, such as the repeated request.
 It may also put symbols around every result and announce them in the system prompt. The result is then the text between
@@ -95,7 +95,7 @@ def _as_chats(messages: Iterable[DojoMessage]) -> Iterator[DojoMessage]:
 
 
 _MARK = re.compile(r"(?<![^\s`'\"])[^\w\s`'\".,;:!?-]{2,8}(?![^\s`'\".,;:!?])")
-"""Matches single symbols in a system prompt."""
+"""Matches a symbol that is on its own in a system prompt."""
 
 
 def _answer(message: DojoMessage, marks: Iterable[str]) -> DojoMessage:

@@ -82,7 +82,7 @@ class ChatMessage(Struct, gc=False):
     timestamp: str | float | None = None
     created_at: Any = None
     captured: bool = True
-    """False if only the content of the message or result was not recorded."""
+    """False if the message or result has content that was not recorded."""
     refused: Any = None
     """For a failed result, whether the tool had no effect. `bylaw log export` writes this field and the next three."""
     turn: int | None = None
@@ -372,8 +372,8 @@ def without_copies(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
     """Remove copies of messages with calls, and of their results. A log with at-least-once delivery may contain such
     copies.
 
-    A copy is an equal message with only results in between. Messages are not copies if their results differ, or if they
-    have no time and their ids may be reused.
+    Two equal messages are copies if there are only results between them. They are not copies if their results differ.
+    Messages without a time are not copies if hosts may reuse their ids.
     """
     listed = list(messages)
     copies: set[int] = set()

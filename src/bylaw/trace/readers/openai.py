@@ -1,8 +1,8 @@
 """Reads OpenAI chat, with one conversation per line or a list of conversations.
 
 Chat messages from other SDKs are translated. A message that cannot be read completely is refused. `parts` reads the
-parts of messages, which differ in Bedrock and Gemini. The Vercel AI SDK keeps calls in `toolInvocations` or `parts`.
-LangChain keeps the provider's calls in `additional_kwargs`.
+parts of messages. The Vercel AI SDK keeps calls in `toolInvocations` or `parts`. LangChain keeps the provider's calls
+in `additional_kwargs`.
 """
 
 from collections import deque

@@ -1,8 +1,8 @@
 """Reads the parts of a message: calls, results, words, and other content.
 
-Every SDK names parts differently. In OpenAI and Anthropic, a part has a `type`. In Bedrock and Gemini, it has a single
-key. In the Vercel AI SDK, the type includes the tool's name, and a part may contain both a call and its result. An
-unknown part could be a call, so it is an error.
+In OpenAI and Anthropic, a part has a `type`. In Bedrock and Gemini, it has a single key. In the Vercel AI SDK, the type
+includes the tool's name, and a part may contain both a call and its result. An unknown part is an error, because it
+could be a call.
 """
 
 from collections.abc import Iterable
@@ -280,8 +280,8 @@ def may_tell(value: Any) -> bool:
 
 
 def may_call(value: Any) -> bool:
-    """Whether an unknown field may contain a call or a result. This is so if its value is an object with a name and
-    another object or list, possibly as JSON text.
+    """Whether an unknown field may contain a call or a result. Its value must be an object with a name and another
+    object or list. The object may be JSON text.
 
     For example, `{"label": "refund", "score": 0.8}` is neither a call nor a result.
     """

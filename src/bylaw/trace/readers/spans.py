@@ -1,7 +1,7 @@
 """Joins spans of model calls and tool runs into conversations.
 
-Every model call repeats its history, so calls with a common history are merged. One conversation may have many traces.
-Traces are joined by session or, without a session, if one history continues another.
+Every model call repeats its history, so calls with a common history are merged. A conversation may have many traces,
+which are joined by session. Without a session, they are joined if one history continues another.
 """
 
 from collections import Counter
@@ -123,7 +123,7 @@ def _without_failed(group: list[Generation], ran: Counter[MessageMark]) -> Itera
     """Remove failed attempts at a model call. If the same input has several outputs, drop those that no later history
     continues.
 
-    If no output is continued, keep all of them, unless they are equal and their calls have the same ids.
+    If no output is continued, keep all of them. Only equal outputs with the same call ids are still dropped.
     """
     same: dict[object, list[Generation]] = {}
     for each in group:

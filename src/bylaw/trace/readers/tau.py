@@ -205,7 +205,7 @@ def _tau1_run(source: Source, record: Record) -> Trajectory:
     run = decode(_TAU1, record.raw)
     transcript = Transcript()
     if run.traj is None and run.messages is None:
-        # A run that failed to start gets an empty list, because a run without a list would appear to be compliant.
+        # A run that failed to start gets an empty list. Without the list, it would appear to be compliant.
         raise Malformed("it contains neither `traj` nor `messages`")
     messages = run.traj or run.messages or ()
     follow(told_as_calls(messages) if is_react(messages) else messages, transcript)
