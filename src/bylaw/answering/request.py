@@ -1,6 +1,6 @@
 """Asks a model once what a request allows. The question contains the user's words and the tool catalogue.
 
-No function here raises an error because of a model's answer, or waits longer than `patience`. A part of the answer
+Faults in a model's answer never raise an error here, and no function waits longer than `patience`. A part of the answer
 allows nothing if it names an unknown tool or quotes words that are not in the request. If there is no answer, the user
 is asked.
 """
@@ -127,8 +127,8 @@ MEANING_SCHEMA = schema_of(SaidOfCall)
 
 
 def second_question(doubt: Doubt) -> Request:
-    """Return a question to the model about a call. It asks whether the user means the call or, if they did not ask for
-    it, whether their request needs it.
+    """Return a question to the model about a call. Does the user mean the call? If they did not ask for it, does their
+    request need it?
     """
     call = "\n".join(f"- {name}: {_written(value)}" for name, value in doubt.arguments.items())
     given = {

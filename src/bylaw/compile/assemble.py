@@ -28,7 +28,7 @@ from bylaw.trace import Trajectory
 Case = dict[str, Any]
 
 _WORTH = 0.8
-"""A case becomes a variation of another case if that shortens it to at most this fraction of its length."""
+"""A case becomes a variation of another case if this reduces its length to at most this fraction."""
 
 
 def compacted(cases: Sequence[Case]) -> list[Case]:

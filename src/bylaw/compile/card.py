@@ -124,7 +124,7 @@ _ERRORS = 4
 _NAMES_OF_A_TABLE = 12
 _PARTS_OF_A_LISTING = 2
 _LISTS = 20
-"""If this many lists were recorded in one place and none was empty, a list there is assumed never to be empty."""
+"""A list in one place is assumed never to be empty if this many lists were recorded there and none was empty."""
 _WITH_A_DIGIT = re.compile(r"[^\s\"'{}\[\]:,]*\d[^\s\"'{}\[\]:,]*")
 
 

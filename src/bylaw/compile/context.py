@@ -35,8 +35,8 @@ def code_notes(things: Things, cards: Mapping[str, Card], tools: Sequence[str], 
 
 
 def _order_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
-    """If several entities are within reach and the order of checks is not stated, advise starting with the check that
-    needs the fewest facts.
+    """If several entities are within reach and no order of checks is stated, advise starting with the check that needs
+    the fewest facts.
     """
     if len(_near(things, cards, tools)) < _SEVERAL or _ORDER.search(sentences):
         return ""

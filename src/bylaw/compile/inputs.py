@@ -1,11 +1,11 @@
 """Generates calls for trying out a guard, and finds situations that its cases leave out.
 
-Calls are generated in invented worlds, one per seed, from the constants in guards. Every field of every entity takes a
-value from a small pool around the constants. Values therefore fall on both sides of limits, and ids often match.
+Calls are generated in invented worlds, one per seed, from the constants in guards. Every field takes a value from a
+small pool around the constants. Values therefore fall on both sides of limits, and ids often match.
 
-Cases may leave out bounds and enumeration values that a guard reads. A generated call fills each gap: either its record
-has the missing value, or the guard and a variant with `<` instead of `<=` disagree about it. A referee interprets the
-sentences. If the sentences do not decide a situation, the owner is asked.
+Cases may leave out bounds and enumeration values that a guard reads. A generated call fills each gap. Either its record
+has the missing value, or the call gets different results from the guard and from a variant with `<` instead of `<=`. A
+referee interprets the sentences. If the sentences do not decide a situation, the owner is asked.
 
 A guard that fails on some recorded calls, or denies most of them, is reconsidered once. Complaints contain counts, code
 locations and denial texts, but no values from records.

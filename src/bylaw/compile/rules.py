@@ -199,8 +199,8 @@ def _nearest(
 def _decidable_cases(
     bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case], questions: list[Question]
 ) -> Sequence[Case]:
-    """Return the cases without those breaches that the predicates, as worded, cannot detect. No repair of the rule
-    could make those cases pass.
+    """Return the cases without breaches that the predicates, as worded, cannot detect. No repair of the rule could make
+    such cases pass.
     """
     if not cases or bench.rule_faults([policy], rules):
         return cases

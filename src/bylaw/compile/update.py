@@ -430,7 +430,7 @@ def _call(trajectory: Trajectory | None, step: int, with_values: bool) -> str:
 
 
 def _neighbours(draft: Draft, work: Work, document: Document) -> list[Draft]:
-    """Return the policies just before and after a policy in the document, and policies that bind one of its tools."""
+    """Return the policies just before and after a policy in the document, and policies that bind any of its tools."""
     order = sorted(work.drafts, key=lambda each: first_place(each.quotes, document))
     at = order.index(draft)
     tools = set(work.kinds[draft.id].tools) if draft.id in work.kinds else set[str]()

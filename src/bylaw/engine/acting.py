@@ -33,8 +33,8 @@ class ActedCall(Struct):
 
     @property
     def acts(self) -> tuple[CallRecord, ...]:
-        """The acts that the rules see. These are the call's actions and, if a rule names its tool or none of its
-        actions is known, the call itself.
+        """The acts that the rules see. These are the call's actions. The call itself is included if a rule names its
+        tool or no action is known.
         """
         return (self.plain, *self.actions) if self.is_named else self.actions or (self.plain,)
 
@@ -118,17 +118,15 @@ class Acting:
         return performed.calls or (call,) if performed is not None else (call,)
 
     def page_tool(self, step: int) -> str:
-        """Return the name of the tool that shows the page, if the call at `step` acts on an element of that page.
-        Otherwise, empty.
-        """
+        """Return the name of the tool that shows the page if the call at `step` acts on that page. Otherwise, empty."""
         acted = self._at(step)
         if acted is None or not any(each.on is not None for each in self._actions.by_tool[acted.call.tool]):
             return ""
         return self._actions.pages.snapshot
 
     def is_same_on(self, step: int, snapshot: str) -> bool:
-        """Whether, on the page shown in this snapshot, the call at `step` would still have the effect for which it was
-        judged.
+        """Whether the call at `step` would still have the effect for which it was judged, given the page in this
+        snapshot.
         """
         acted = self._at(step)
         now = self._performing.on_snapshot(acted.call, snapshot) if acted is not None else None

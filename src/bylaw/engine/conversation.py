@@ -512,7 +512,7 @@ class Conversation:
         self._taken, self._judged = len(events), None
 
     def running(self) -> dict[int, Call]:
-        """Return the agent's calls, by step, that were allowed, were not interrupted and have no result yet."""
+        """Return the agent's calls that were allowed, were not interrupted and have no result yet, keyed by step."""
         events, interrupted = self._script.events, self.interrupted
         if interrupted is None:
             return {}

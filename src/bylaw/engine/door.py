@@ -131,7 +131,9 @@ def postures(given: Any, pack: Pack) -> Postures:
 
 
 def one_waits(waiting: Sequence[Call], tool: str = "") -> None:
-    """Raise an error if a result without an id could belong to several calls. `tool` limits the check to its calls."""
+    """Raise an error if a result without an id could belong to several calls. If `tool` is given, only its calls are
+    checked.
+    """
     open_calls = [call for call in waiting if tool in ("", call.tool)]
     for call in open_calls[1:]:
         first = open_calls[0]

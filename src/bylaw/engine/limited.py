@@ -2,8 +2,8 @@
 decided.
 
 A live shield counts a call when it records its decision on the call. This module collects all calls first and then
-compares each call with those that have earlier timestamps. Only calls that certainly ran are counted. A call is
-undecided if it exceeds the limit only when calls with an unknown time, person or outcome are counted too.
+compares each call with those that have earlier timestamps. It counts only calls that certainly ran. A call is undecided
+if it exceeds the limit only because of calls with an unknown time, person or outcome.
 """
 
 import hashlib

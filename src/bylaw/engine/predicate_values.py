@@ -210,8 +210,8 @@ class PredicateValues:
         return self._reads is not None and not self._is_live
 
     def stated(self, name: str, field: Field, record: CallRecord) -> Any:
-        """Return the value that a model reads from the user's statements before a call. UNSEEN if they are unclear. The
-        value is cached.
+        """Return the value that a model reads from the user's statements before a call. UNSEEN if the statements are
+        unclear. The value is cached.
         """
         assert self._reads is not None
         at = name, record.step
@@ -243,8 +243,8 @@ class PredicateValues:
         return max((each.card_text(record) for each in self._consents), key=len, default="")
 
     def card_facts(self, record: CallRecord) -> CardFacts:
-        """Return the facts that a card shows in addition to the arguments, or the look-ups that are needed to show
-        them.
+        """Return the facts that a card shows in addition to the arguments. Return the look-ups that are needed first,
+        if any.
         """
         return card_facts(record, self._ledger)
 

@@ -96,9 +96,9 @@ class PutCards:
         return card if self._session.values.is_card_left_open(self._script.events, last, before) else None
 
     def is_declined_otherwise(self, made: CallRecord, digest: str, now: float) -> bool:
-        """Whether the user declined a card for the same call, in a different spelling or with different facts, and has
-        not written since. The user is not asked again while that card is valid. In contrast, an approval never covers
-        another spelling.
+        """Whether the user declined a card for the same call, perhaps in another spelling or with different facts, and
+        has not written since. The user is not asked again while that card is valid. In contrast, an approval never
+        covers another spelling.
         """
         self._read(made.step)
         if not self._presses:

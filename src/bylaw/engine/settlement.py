@@ -462,8 +462,8 @@ class _CallCase:
             half: Half = completion.outcome if is_same else "undetermined"
             return [self._completed(completion, half, because, reads, completion.asked)]
         return [
-            # If the guard reaches an unknown fact in the world, the strict criterion uses its path on the facts that
-            # were seen.
+            # If the guard reaches an unknown fact in the world, the strict criterion follows the guard's path on the
+            # facts seen.
             self._completed(
                 completion,
                 world.outcome,

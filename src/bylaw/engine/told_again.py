@@ -2,9 +2,9 @@
 response was lost, a host may resend the same request.
 
 Each event is counted once: a repeated approval is not a second approval, and a repeated look-up is not a fresh look-up.
-Histories may come back changed, with truncated or cleared results, new ids or redacted words, and with or without the
-refused calls. The messages therefore determine how much of a history is known. Calls and results between known messages
-are repetitions.
+Histories may come back changed. Results may be truncated or cleared, ids may be new, words may be redacted, and refused
+calls may be missing. The messages therefore determine how much of a history is known. Calls and results between known
+messages are repetitions.
 """
 
 from bisect import bisect_right
@@ -110,7 +110,7 @@ class ToldBefore:
         return max(found, default=-1)
 
     def _last_waiting(self, told: Sequence[Event], start: int) -> int:
-        """Return the position of the last waiting call at or after `start` that follows words and whose id is known, or
+        """Return the position of the last waiting call at or after `start` that follows words and has a known id, or
         -1.
         """
         words = (place for place in range(start, len(told)) if _is_word(told[place]))
@@ -173,8 +173,8 @@ def _has_made(calls: Mapping[int, Call]) -> bool:
 
 
 def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool, bool]:
-    """Return the number of leading words that are known, whether they are unchanged, and whether they include the last
-    known words.
+    """Return the number of known leading words, whether they are unchanged, and whether they include the last known
+    words.
     """
     if not words or not known:
         return 0, True, False

@@ -1,8 +1,8 @@
 """The calls in a conversation, as recorded by the ledger, each with the fields that it may have changed.
 
-Answered calls are indexed by their arguments. A call's result shows whether the tool ran the call. The log or the host
-declares failures with an error flag, and the pack declares them with `refused` and `surely_refused` in tools.yaml. A
-result that only looks like an error proves nothing, because the write may have run.
+Answered calls are indexed by their arguments. A call's result shows whether the tool ran the call. A log or host marks
+failures with an error flag. A pack declares failures with `refused` and `surely_refused` in tools.yaml. A result that
+only looks like an error proves nothing, because the write may have run.
 """
 
 import re
@@ -159,7 +159,7 @@ def declaration_for(effect: Effect, result: str) -> str:
 
 
 def _opening(text: str, *, whole: bool) -> str:
-    """Return the first clause of a text, or only its first word if that word names an error and `whole` is not set."""
+    """Return the first clause of a text. Return only its first word if that names an error and `whole` is not set."""
     line = text.strip().partition("\n")[0][:_LONGEST_PATTERN]
     clause = _SENTENCE_END.split(line, maxsplit=1)[0]
     first = clause.partition(" ")[0]
@@ -354,8 +354,8 @@ def _rough_of(made: CallRecord, names: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _rough(arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the values of these arguments, normalised as in `is_same`, or None if one of the values may name
-    several entities.
+    """Return the values of these arguments, normalised as in `is_same`. Return None if a value may name several
+    entities.
     """
     found: list[str] = []
     for name in names:

@@ -66,7 +66,7 @@ class RunIndex:
 _BETWEEN = re.compile(r"[\W_]+")
 _TELLING = 6
 _TELLING_WORD = 8
-"""A value without digits must be at least this long, ignoring spaces, to be considered too specific to match by
+"""A value without digits must have at least this many characters, not counting spaces, to be too specific to match by
 chance.
 """
 _PIECE = 3
@@ -167,7 +167,7 @@ CANDIDATES = 32
 
 
 class Handed(Struct, frozen=True, gc=False):
-    """The first write that has a value as an argument, and the first call whose argument a record may be repeating."""
+    """The first write with a value as an argument. Also, the first call whose argument a record may be repeating."""
 
     anyhow: int | None
     telling: int | None

@@ -200,8 +200,8 @@ class FactSource(Protocol):
     def done(self, tool: str, match: Mapping[str, Any]) -> "int | Between | NoValue":
         """Return the number of accepted earlier calls to `tool` whose arguments equal `match`.
 
-        Returns `Between` if some of these calls may have been refused in the meantime, or if other calls may have had
-        such arguments. Returns UNSEEN if nothing is known about such calls.
+        Returns `Between` if some of these calls may have been refused in the meantime, or if other calls may also have
+        matched. Returns UNSEEN if nothing is known about such calls.
         """
         ...
 

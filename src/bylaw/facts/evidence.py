@@ -182,8 +182,8 @@ def rate(count: int, of: int) -> dict[str, Any]:
 def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> Unread | None:
     """Return why a field is unknown although the agent looked it up and got a result.
 
-    A refusal is a readable answer. A look-up without a result is assumed to have shown nothing, unless a result with an
-    unknown id may belong to it.
+    A refusal is a readable answer. A look-up without a result normally showed nothing. The exception is a look-up to
+    which a result with an unknown id may belong.
     """
     seen = ledger.seen_by(at, entity, key)
     if seen is not None and seen.is_contradicted(entity.named(field)):

@@ -75,7 +75,7 @@ _START: dict[str, Getter] = {
 
 
 def compile_path(text: str) -> Getter:
-    """Compile a path to a function that returns the value at the path, a list of values for `*`, or NOTHING."""
+    """Compile a path to a function. It returns the value at the path, a list of values for `*`, or NOTHING."""
     if text.startswith("="):
         literal = text[1:]
         return lambda scope: literal

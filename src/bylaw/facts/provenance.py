@@ -61,7 +61,7 @@ def is_search(argument: str) -> bool:
 
 
 def is_spoken_of(before: str, field: str = "") -> bool:
-    """Whether the words before a quote show that the user is quoting a text, or naming a topic, title or field."""
+    """Whether the words before a quote show that the user is quoting, or naming a topic, title or field."""
     if before[-1:] and before[-1] in _QUOTES and not before[-2:-1].isalnum():
         return True
     names = "|".join([_SPOKEN_OF, *(re.escape(word) for word in _words(field))])
@@ -194,9 +194,9 @@ class Provenance:
         """Return the most trusted origin of `value`, using the events before a step.
 
         The user's words rank first, then the host's context, then a whole field of a record, then other content. A
-        value that merely repeats a call's argument is not evidence. This applies to the call's own result and, after a
-        write, to every later result. After a look-up, it applies to later records only if a result had already shown
-        the value.
+        value that merely repeats a call's argument is not evidence. This applies to the call's own result. After a
+        write, it also applies to later results. After a look-up, it applies to later records only if a result had
+        already shown the value.
         """
         forms = _forms(value)
         self.index()
@@ -221,8 +221,8 @@ class Provenance:
     def sights(self, value: str | float, *, before: int, confirmed: bool = False) -> Iterator[Traced]:
         """Yield, in order, the places in results before a step that show a value and do not merely repeat it.
 
-        With `confirmed`, also yield fields that repeat an argument of their call, if no result had shown the argument
-        to the agent.
+        With `confirmed`, also yield fields that repeat their call's argument, if no result had shown that argument to
+        the agent.
         """
         spelling = spell(value)
         if spelling is None:
@@ -254,8 +254,8 @@ class Provenance:
         return bare != value and self.is_said(bare, before=before)
 
     def ways_back(self, value: str | float, *, before: int) -> tuple[list[int], list[int]]:
-        """Return the steps of writes with a value as an argument, and the steps of results that showed the value
-        afterwards.
+        """Return the steps of writes with a value as an argument. Also return the steps of results that showed the
+        value later.
         """
         spelling = spell(value)
         if spelling is None:
@@ -277,7 +277,7 @@ class Provenance:
         return [] if spelling is None else self._echoes.given(spelling, before)
 
     def mentions(self, value: str | float, *, before: int) -> Iterator[tuple[int, Call, str]]:
-        """Yield, in order, the results before a step that show a value or whose calls have the value as an argument."""
+        """Yield, in order, the results before a step that show a value or whose call arguments contain the value."""
         spelling = spell(value)
         if spelling is None:
             return

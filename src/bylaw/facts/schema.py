@@ -241,7 +241,9 @@ class Schema(Struct, frozen=True):
     """Whether actions may appear as calls, as they do in a pack's cases."""
     writing: frozenset[str] = frozenset()
     ways: Mapping[tuple[str, str], Sequence[ReadTool]] = {}
-    """For each entity and field: the look-ups by key that may show the field, starting with the declared `read`."""
+    """For each entity and field: the look-ups that take a key and may show the field, starting with the declared
+    `read`.
+    """
     is_told: bool = False
     """Whether any facts come from the user's words."""
     zone: tzinfo | None = None

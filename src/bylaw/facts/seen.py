@@ -212,9 +212,7 @@ class SeenFacts:
         return self._look_further(visible, entity, key, field) if found is None else visible.value_of(field, found)
 
     def _told(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return a fact that only the user or the host can state, as read by code or, if that is not possible, by a
-        model.
-        """
+        """Return a fact that only the user or the host can state. Code reads it if possible. If not, a model does."""
         # A text that does not occur in any record may be misspelt or about something else. A model can tell the
         # difference.
         has_model = self._ledger.stated is not None

@@ -140,7 +140,7 @@ class ShownThings:
         ]
 
     def seen_by(self, at: CallRecord, entity: Entity, key: Key) -> "VisibleThing | None":
-        """Return one entity as seen by the agent making the judged call, or None if no result has shown the entity."""
+        """Return one entity as the agent making the judged call had seen it. None if no result has shown the entity."""
         thing = self.thing(entity.name, key)
         return VisibleThing(self, thing, entity, key, at) if thing is not None else None
 
@@ -399,8 +399,8 @@ class VisibleThing:
         return len({each.as_of for each in beside(entry, self._shown(field.name))}) > 1
 
     def pending(self, field: Field, *, is_settled: bool = False) -> Any:
-        """Return the value if the turn's writes leave only one, a `OneOf` if they leave several, and UNSEEN if any
-        value is possible.
+        """Return the value if the turn's writes leave only one. Return a `OneOf` if they leave several values, and
+        UNSEEN if any value is possible.
 
         Call this if the field is unknown for the call but may have been known when its turn began. With `is_settled`,
         refused writes are assumed to have changed nothing.
@@ -499,8 +499,8 @@ class VisibleThing:
         return [each for each in shown_before(self._thing.shown(field), at.start) if each.agent == at.who]
 
     def _changed(self, field: str, entry: Shown, before: int | None = None) -> int | None:
-        """Return the step of the last write that may have changed an entry's value before a given step or, by default,
-        before the call.
+        """Return the step of the last write that may have changed an entry's value. Only writes before a given step, or
+        before the call, are considered.
         """
         at = self._at
         before = at.step if before is None else before

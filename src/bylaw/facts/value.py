@@ -116,8 +116,8 @@ def read_amount(text: str) -> Decimal:
 
 @lru_cache(maxsize=4096)
 def amount_of(text: str) -> Amount | None:
-    """Return the amount if an untyped text is certainly an amount. Letters before digits may also be an id (`R2`, `TOP
-    5`).
+    """Return the amount if an untyped text is certainly an amount. Letters before digits may also form an id (`R2`,
+    `TOP 5`).
     """
     if len(text) > _LONGEST or text[:1].isdigit() == text[-1:].isdigit():
         return None
@@ -215,7 +215,7 @@ def loose_key(key: Key) -> Key:
 
 @lru_cache(maxsize=65_536)
 def alike_key(key: Key) -> Key:
-    """Normalise a key with `alike`, because a change to `AC-22` or `1e1` may also be a change to `AC22` or `10`."""
+    """Normalise a key with `alike`. A change to `AC-22` or `1e1` may also be a change to `AC22` or `10`."""
     return tuple(map(alike, key))
 
 
@@ -241,8 +241,8 @@ def names_several(part: Any) -> bool:
 def loose(text: str) -> str:
     """Remove differences that tools usually ignore and people do not notice.
 
-    These are differences in case, Unicode forms, spaces, invisible characters and surrounding quotes, and the
-    difference between `7.0` and `7`.
+    This removes differences in case, Unicode forms, spaces, invisible characters and surrounding quotes. It also treats
+    `7.0` and `7` as equal.
     """
     return _loose(text) if len(text) <= _SHORT else _loose.__wrapped__(text)
 

@@ -524,7 +524,7 @@ class Clock(Struct, frozen=True):
 
 
 def stated_clock(document: Document) -> Clock | None:
-    """Return the current time according to a document, or the start of the day if the document gives only a date."""
+    """Return the current time according to a document, or the start of the day if it gives only a date."""
     for sentence in document.sentences:
         said = _SAYS_NOW.search(sentence.text) or _ONLY_AS_OF.search(sentence.text)
         time = _time_in(said["when"]) if said else None

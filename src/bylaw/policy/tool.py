@@ -286,7 +286,7 @@ class Tool(Struct, frozen=True):
         force_setattr(self, "is_unsaid", self.effect == "write" and self.changes is None and not self.effects)
 
     def trusts(self, field: str) -> bool:
-        """Whether the system vouches for a result field. Without a field, whether it vouches for a result without
+        """Whether the system vouches for a result field. If no field is given, whether it vouches for a result without
         fields.
 
         If any field is `content`, a text without fields is treated as `content`, because its parts cannot be told
@@ -310,7 +310,7 @@ class Tool(Struct, frozen=True):
         """Return the arguments as guards read them. A `Misfit` replaces each argument that does not match its
         declaration.
 
-        If a tool declares `gold`, it is unknown how the tool treats `Gold`, so a guard must not treat it as a different
+        If a tool declares `gold`, it may or may not accept `Gold`, so a guard must not treat `Gold` as a different
         word. Text such as `"7"` is treated as a number if a number is declared, because tools accept it.
         """
         parameters, required, texts = self.parameters, self.required, self.texts

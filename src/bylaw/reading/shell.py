@@ -198,8 +198,8 @@ class _Reader:
         return before in _ENDS and self.source[node.end_byte : node.end_byte + 1] in _ENDS
 
     def _check_gaps(self, node: Any) -> None:
-        """Check that there is only white space between the parts of a statement, or a lone hyphen that the grammar
-        drops.
+        """Check the gaps between the parts of a statement. Only white space, or a lone hyphen that the grammar drops,
+        is allowed.
         """
         at = node.start_byte
         for child in node.children:

@@ -111,7 +111,7 @@ def is_well_known(name: str, value: Word) -> bool:
 
 
 def _is_test(command: "Command") -> bool:
-    """Whether a test contains only known operators and plain numbers. `-v` evaluates its argument, and numbers may be
+    """Whether a test contains only known operators and plain numbers. `-v` evaluates its argument. Numbers may be
     arithmetic.
     """
     words = command.words

@@ -14,9 +14,7 @@ from bylaw.reading.unreadable import Unreadable
 __all__ = ["Names", "Table", "column_name", "pinned_columns", "table_name"]
 
 _UNLIKE_IN_QUOTES = {"postgres": str.lower, "snowflake": str.upper, "oracle": str.upper}
-"""Dialects in which letter case distinguishes a quoted name from an unquoted one, with the case to which unquoted names
-are converted.
-"""
+"""Dialects that convert the case of unquoted names but not of quoted names, each with its conversion."""
 _COMPARISONS = ("EQ", "NEQ", "GT", "GTE", "LT", "LTE")
 
 

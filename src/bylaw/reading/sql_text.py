@@ -269,7 +269,7 @@ class _Scanner:
 
 
 def _end(text: str, start: int, quote: str, *, escapes: bool) -> int:
-    """Return the position after the end of the string that starts at `start`, or -1 if the string does not end."""
+    """Return the position after the string that starts at `start`, or -1 if the string does not end."""
     at = start + 1
     while at < len(text):
         here = text[at]

@@ -107,8 +107,8 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
     """Why the request could not be read. The user must then be asked about each action."""
 
     def may_need(self, tool: Tool) -> bool:
-        """Whether the request may need a tool. This is the case if the tool only reads or prepares, the user asked for
-        it, or the request leaves this open.
+        """Whether the request may need a tool: the tool only reads or prepares, the user asked for it, or the request
+        leaves this open.
         """
         return not is_deed(tool) or tool.prepares or bool(self.delegations or self.unread or self.deeds_of(tool.name))
 

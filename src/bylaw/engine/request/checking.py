@@ -180,8 +180,8 @@ class Check:
     def _may_be_added(self, value: str | float, arguments: Mapping[str, Any]) -> bool:
         """Whether the agent may add this value although the request does not mention it.
 
-        The value may be the user's own address, a whole value in a source of the other arguments, or part of a record
-        that the call names. An example of such a part is the recipient of a standing order that is to be changed.
+        The value may be the user's own address or a whole value in a source of the other arguments. It may also be part
+        of a record that the call names, such as the recipient of a standing order.
         """
         if self._is_the_users_own(value):
             return True

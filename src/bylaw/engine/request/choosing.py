@@ -1,6 +1,4 @@
-"""Determines whether a value is the one that the user asked for, such as the largest file or the cheapest hotel with a
-rating of 4 or more.
-"""
+"""Determines whether a value is the one that the user asked for, such as the largest file or the cheapest hotel."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -162,8 +160,8 @@ class Choosing:
         return (own, [*sums.values()]) if sums else (None, [])
 
     def _among_texts(self, slot: Slot, sight: Traced, value: str | float) -> tuple[float | None, list[float]]:
-        """Return the largest amount in the text that contains a value, and the largest amount in each other text that
-        the user named. Empty if one of those texts was not read.
+        """Return the largest amount in the text that contains a value, and in each other text that the user named.
+        Empty if one of these texts was not read.
         """
         own: float | None = None
         rest: list[float] = []

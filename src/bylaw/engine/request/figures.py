@@ -66,8 +66,8 @@ class Amounts:
         return False
 
     def _follows(self, number: float, text: str) -> bool:
-        """Whether an amount can be derived from a text that raises or lowers a shown amount by a number or a
-        percentage. Texts without numbers are skipped.
+        """Whether an amount follows from a text that raises or lowers a shown amount by a number or a percentage. Texts
+        without numbers are skipped.
         """
         told = [float(each.replace(",", "")) for each in NUMBER.findall(text)]
         shown = self._view.numbers()

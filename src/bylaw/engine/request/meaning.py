@@ -87,7 +87,7 @@ def _is_stated(held: Held, name: str) -> bool:
 
 
 def _shown(places: set[int], view: View) -> Iterator[Shown]:
-    """Yield the results at these steps, and the results of tools that vouch for all their fields, such as a list of
+    """Yield the results at these steps. Also yield results of tools that vouch for all their fields, such as a list of
     members.
     """
     for step, call, text in view.results():

@@ -67,8 +67,8 @@ class Naming:
         return [number for number, each in enumerate(close) if each >= least and each == max(close)]
 
     def may_show(self, source: Source, step: int, call: Call) -> bool:
-        """Whether a result may belong to a source: it comes from the right tool, and the names occur in it or in the
-        arguments of the look-up.
+        """Whether a result may belong to a source: it comes from the right tool, and it or its look-up's arguments
+        contain the names.
 
         A description such as "those two deal mails" need not occur in the result.
         """
