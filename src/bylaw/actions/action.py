@@ -1,4 +1,4 @@
-"""A pack's actions, and the conditions that recognise each one."""
+"""The actions of a pack, and the conditions that recognise each one."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -19,7 +19,7 @@ FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
 
 
 class TargetTerms(Struct, frozen=True):
-    """Describes an action's target element and its page."""
+    """Describes the target element of an action and the page of the element."""
 
     page: Pattern | None
     element: ElementTerms
@@ -67,7 +67,7 @@ class ReadTerms(Struct, frozen=True):
 
 
 class Action(Struct, frozen=True):
-    """An action of some tools' calls."""
+    """An action that calls of some tools perform."""
 
     name: str
     of: tuple[str, ...]
@@ -81,7 +81,7 @@ class Action(Struct, frozen=True):
 
     @property
     def kind(self) -> Kind:
-        """How the action is recognised: in a part of the call found by a reader, or by the call as a whole."""
+        """How the action is recognised: in a part of the call that a reader finds, or by the call as a whole."""
         return "page" if self.on is not None else "call" if self.reads is None else self.reads.kind
 
     @property

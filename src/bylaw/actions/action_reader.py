@@ -101,7 +101,7 @@ def action_tools(
 
 
 def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, list[BylawError]]:
-    """Return a file's actions, after its tools have been read."""
+    """Return the actions in a file, after its tools have been read."""
     file, source, _ = read_record(source, ToolsFile)
     tables = {
         name: Table(frozenset(map(str, (*table.columns, *table.keys))), frozenset(map(str, table.keys)))
@@ -335,7 +335,7 @@ class _Reader:
 
 
 def type_of(error: BylawError) -> type[BylawError]:
-    """Return an error's class, to raise it again with its place."""
+    """Return the class of an error, so that it can be raised again with its place."""
     return type(error)
 
 

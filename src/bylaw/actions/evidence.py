@@ -12,10 +12,11 @@ _USE_ACTION = (
 
 
 def shows_facts(action: Action, found: Any = None) -> bool:
-    """Whether an action's results may be evidence. `found` is what a reader found in one call.
+    """Whether results of an action may be evidence. `found` is what a reader found in one call.
 
     A query may show plain columns of a table that the pack names, and an address may show content of a host that it
-    names. The agent itself may have written a shell's output or a file's content. Pages have separate observations.
+    names. The agent itself may have written the output of a shell or the content of a file. Pages have separate
+    observations.
     """
     terms = action.reads
     if terms is None:
@@ -26,7 +27,7 @@ def shows_facts(action: Action, found: Any = None) -> bool:
 
 
 def why_no_evidence(actions: Actions, tool: str, bodies: Iterable[str], keys: Container[str]) -> tuple[str, str]:
-    """Return why a tool's or action's results cannot show facts, and what to do. Empty if they can.
+    """Return why results of a tool or action cannot show facts, and what to do. Empty if they can.
 
     `bodies` contains its observations as text, and `keys` contains the keys of their entities.
     """

@@ -30,7 +30,7 @@ _PASSING_PARTS = frozenset(("banner", "contentinfo", "navigation"))
 _DIGITS = 20
 """The length of a fingerprint: 80 bits."""
 _LONGEST_NAME = 1500
-"""The maximum length of an element's name on a card."""
+"""The maximum length of the name of an element on a card."""
 _DIALOG = "### Modal state"
 _LONGEST_DIALOG = 1000
 
@@ -38,7 +38,8 @@ _LONGEST_DIALOG = 1000
 def only_types(page: Page, target: Targeted, arguments: Mapping[str, Any], terms: PageTerms) -> bool:
     """Whether a call only types into a listed field on a listed page.
 
-    A click or a key may have any effect, because snapshots show neither a page's scripts nor elements on top of others.
+    A click or a key may have any effect, because snapshots show neither the scripts of a page nor elements that cover
+    other elements.
     """
     element, item = target.element, target.item
     known = {*terms.target, *terms.description}
@@ -72,7 +73,7 @@ def listed_page(page: Page, element: Element, terms: PageTerms) -> str:
 
 
 def identity_of(page: Page, element: Element) -> dict[str, Any]:
-    """Return a card's description of a page element. A yes is not valid for another element or page state."""
+    """Return the description of a page element for a card. A yes is not valid for another element or page state."""
     above = tuple(page.ancestors(element))
     frame = next((each for each in above if each.role == "iframe"), None)
     form = next((each for each in above if each.role in FORMS), frame)
@@ -122,7 +123,7 @@ def _shown(page: Page) -> list[Any]:
 
 
 def identity_of_call(state: PageState, call: Call) -> dict[str, Any]:
-    """Return a card's description of the page for a call without an action on a known element.
+    """Return the description of the page for a card, for a call without an action on a known element.
 
     While a dialog is open, only the result that announced it shows the page. Raises NotTaken if the page is unknown.
     """

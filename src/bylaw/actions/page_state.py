@@ -20,11 +20,11 @@ _PRESSED = _KEYED | {"checkbox", "radio", "switch"}
 _TICKED = frozenset(("checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"))
 CONTROLS = _PRESSED | FIELDS | {"option", "slider", "listbox", "treeitem"}
 FRAME = ElementTerms(("iframe",))
-"""A part of a page from another document."""
+"""A part of a page that comes from another document."""
 FORMS = frozenset(("form", "search"))
 _TABLES = frozenset(("table", "grid", "treegrid"))
 _ELSEWHERE = ("selector", "css", "xpath", "locator", "index", "x", "y", "coordinate", "coordinates", "position")
-"""Arguments that name elements outside the snapshot on other servers."""
+"""Arguments of other servers that name elements outside the snapshot."""
 _QUIET_KEY = re.compile(
     r"[^\r\n]|Space|Tab|Escape|Backspace|Delete|Insert|CapsLock|Home|End|(?:Arrow|Page)(?:Up|Down|Left|Right)"
     r"|F[0-9]{1,2}|(?:Shift|Control|Alt|Meta)(?:Left|Right)?|ControlOrMeta|AltGraph|Key[A-Z]|(?:Digit|Numpad)[0-9]"
@@ -37,7 +37,7 @@ _MARKS = ("```yaml", "Page Snapshot", "### Snapshot", "Page URL:")
 
 
 class PageState:
-    """The browser's page, as far as known. `unknown` says why nothing is known."""
+    """The page in the browser, if known. `unknown` says why nothing is known."""
 
     def __init__(self, terms: PageTerms) -> None:
         self.terms = terms
@@ -78,7 +78,7 @@ class PageState:
             self._unknown = f"`{call.tool}` may have changed the page, because it ended after the page was shown"
         elif result.refused and self._result is None:
             self._unknown = f"the page may have changed before `{call.tool}`, which did not run"
-        # In its next turn, an agent no longer waits for the previous turn's calls.
+        # In its next turn, an agent no longer waits for calls of the previous turn.
         self._under_way = {each: turn for each, turn in self._under_way.items() if turn >= call.turn and each != step}
         if step == self._last and result.captured:
             self._words = result.text
@@ -91,7 +91,7 @@ class PageState:
 
     @property
     def page(self) -> Page | None:
-        """The page, read on demand, if it is known."""
+        """The page if it is known. It is read on demand."""
         return page if isinstance(page := self._read(), Page) else None
 
     def _read(self) -> Page | str:
@@ -108,7 +108,7 @@ class PageState:
         return self._words if self._result is None else ""
 
     def page_for(self, call: Call) -> Page:
-        """Return the page that a call's agent has seen. Raises NotTaken if the page may have changed."""
+        """Return the page that the agent of a call has seen. Raises NotTaken if the page may have changed."""
         page = self._read()
         if isinstance(page, str):
             raise NotTaken(page)
@@ -118,7 +118,7 @@ class PageState:
 
 
 def has_mark(value: Any) -> bool:
-    """Whether arguments contain the text that starts a snapshot, because the result may echo it."""
+    """Whether arguments contain text that starts a snapshot. The result may echo such text."""
     if isinstance(value, str):
         return any(mark in value for mark in _MARKS)
     if isinstance(value, Mapping):
@@ -127,19 +127,20 @@ def has_mark(value: Any) -> bool:
 
 
 class Targeted(NamedTuple):
-    """A call's target element."""
+    """The target element of a call."""
 
     element: Element
     chain: tuple[Element, ...]
-    """The element and those around it by which an action may name it."""
+    """The target and the elements around it. An action may name any of them."""
     item: Mapping[str, Any] = {}
     """The record that names the element in a list of arguments, such as a form field. Empty if there is none."""
     act: int = 0
-    """The operation's number in the call. One operation may affect several elements."""
+    """The number of the operation in the call. One operation may affect several elements."""
 
 
 def named_elements(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapping[str, Any]]]:
-    """Return the elements that a call names, each with its record in a list of arguments, or else the focused element.
+    """Return the elements that a call names, each with its record in a list of arguments. If there are none, return the
+    focused element.
 
     Raises NotTaken if an element is unknown.
     """
@@ -154,7 +155,7 @@ def named_elements(page: Page, call: Call, terms: PageTerms) -> list[tuple[Eleme
 
 
 def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
-    """Return a call's target elements.
+    """Return the target elements of a call.
 
     Raises NotTaken if an element is unknown, or if the call submits a form without pressing a button.
     """
@@ -210,7 +211,7 @@ def _check_inside(page: Page, element: Element) -> None:
 
 
 def _worked_on(page: Page, element: Element, item: Mapping[str, Any], act: int) -> Iterator[Targeted]:
-    """Yield the affected controls: the element's own, and every control around it."""
+    """Yield the controls that are affected: the control of the element, and every control around it."""
     chain = (element, *page.ancestors(element))
     end = next((at for at, each in enumerate(chain) if each.role in CONTROLS), None)
     if end is None:
@@ -260,7 +261,7 @@ def content_of(page: Page, content: Sequence[ElementTerms]) -> set[int]:
 
 
 def fits_target(page: Page, target: Targeted, terms: TargetTerms) -> bool:
-    """Whether an action describes a call's target."""
+    """Whether an action describes the target of a call."""
     if terms.page is not None and (page.is_in_frame(target.element) or not fits_page(page, terms.page)):
         return False
     for each in target.chain:
@@ -272,7 +273,7 @@ def fits_target(page: Page, target: Targeted, terms: TargetTerms) -> bool:
 
 
 def _address(page: Page) -> str:
-    """Return a page's normalised address without its query. Raises NotTaken."""
+    """Return the normalised address of a page without its query. Raises NotTaken."""
     url = _read(read_url, page.url)
     return url.origin + url.path
 
@@ -284,7 +285,7 @@ def name_of(page: Page, element: Element) -> str:
 
 
 def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) -> Any:
-    """Return the page's value for a parameter. Raises NotTaken unless there is exactly one."""
+    """Return the value of a parameter from a page. Raises NotTaken unless there is exactly one value."""
     if take.source == "page" and page.is_in_frame(element):
         raise NotTaken("the element belongs to another document, shown in a frame of the page")
     match take.source, take.field:
@@ -350,7 +351,7 @@ def _read(read: Callable[..., Url], *texts: str) -> Url:
 
 
 def written_link(page: Page, element: Element) -> str:
-    """Return an element's address, or the address of the link around it, as the page writes it. Empty if there is none.
+    """Return the address of an element or of the link around it, as the page writes it. Empty if there is none.
 
     A relative address stays relative, because a snapshot does not show its base (`<base>`).
     """
@@ -359,7 +360,7 @@ def written_link(page: Page, element: Element) -> str:
 
 
 def label_of(page: Page, element: Element) -> str:
-    """Return an element's name, or its text if the snapshot omits the name. Empty if it shows neither.
+    """Return the name of an element, or its text if the snapshot omits the name. Empty if it shows neither.
 
     Typed text is not a name.
     """
@@ -368,7 +369,7 @@ def label_of(page: Page, element: Element) -> str:
 
 
 def _shown(page: Page, element: Element) -> str:
-    """Return an element's text. Raises NotTaken if it includes text that the user typed into a field."""
+    """Return the text of an element. Raises NotTaken if it includes text that the user typed into a field."""
     if _has_field(page, element):
         raise NotTaken("text typed into a field does not count as page content")
     return page.text_of(element)
@@ -379,7 +380,7 @@ def _has_field(page: Page, element: Element) -> bool:
 
 
 def _cell(page: Page, row: Element, column: str) -> Element | None:
-    """Return a row's cell under a heading. A table's headings are read once."""
+    """Return the cell under a heading in a row. The headings of a table are read once."""
     table = next((each for each in page.ancestors(row) if each.role in _TABLES), None)
     if table is None:
         return None
@@ -400,7 +401,7 @@ def _trusted(take: Take, page: Page, terms: PageTerms) -> list[Element]:
 
 
 def _found_in(pattern: Pattern | None, text: str) -> Iterator[str]:
-    """Yield a pattern's matches in each line of a text: the first group or the whole match."""
+    """Yield the matches of a pattern in each line of a text: the first group or the whole match."""
     for found in pattern.finditer(text) if pattern is not None else ():
         value = found[1] if found.lastindex else found[0]
         if value and "\n" not in (found[0] or "") and value.strip():
@@ -436,7 +437,7 @@ def _held(page: Page, field: Element) -> str:
 
 
 def _texts(page: Page, content: tuple[ElementTerms, ...], within: ElementTerms | None = None) -> Sequence[str]:
-    """Return a page's lines as texts that patterns can search completely. Cached per page."""
+    """Return the lines of a page as texts that patterns can search completely. Cached per page."""
     own: Any = page.__dict__
     kept: dict[Any, Sequence[str]] = own.setdefault("kept_texts", {})
     if (content, within) not in kept:
@@ -457,7 +458,9 @@ def _in_texts(lines: Iterator[str]) -> Sequence[str]:
 
 
 def text_of(value: Any) -> str:
-    """Return a result's only text, next to any pictures. Empty unless there is exactly one."""
+    """Return the text of a result that has exactly one text. Otherwise return an empty string. Pictures do not
+    matter.
+    """
     parts: Any = cast("Mapping[str, Any]", value).get("content") if isinstance(value, Mapping) else value
     if isinstance(parts, list):
         listed = [cast("Mapping[str, Any]", each) for each in cast("list[Any]", parts) if isinstance(each, Mapping)]
@@ -485,10 +488,10 @@ def _one(take: Take, found: Iterator[str]) -> str:
 
 
 def lines_of(page: Page, content: Sequence[ElementTerms], within: ElementTerms | None = None) -> Iterator[str]:
-    """Yield the texts of a page or of its parts `within`: each element's name and text, and neighbouring texts in one
-    element.
+    """Yield the texts of a page or of its parts `within`: the name and text of each element, and neighbouring texts in
+    one element.
 
-    Other documents' parts, parts that anyone may have written, and typed text are left out.
+    Parts from other documents, parts that anyone may have written, and typed text are left out.
     """
     typed = {above.at for each in page.elements if each.role in FIELDS for above in page.ancestors(each)}
     places = content_of(page, (within,)) if within is not None else None

@@ -32,7 +32,7 @@ _CUT = re.compile(
 MOST = 50
 """The maximum number of actions in a call."""
 LONGEST = 200
-"""The maximum length of a call's part in a message."""
+"""The maximum length of a part of a call in a message."""
 
 
 class Performed(Struct, frozen=True):
@@ -49,14 +49,17 @@ class Performed(Struct, frozen=True):
     instead: Call | None = None
     """The call to make instead. It opens the page that a link points to."""
     is_evidence: bool = False
-    """Whether the result comes only from the source that the call's one action names, with nothing from the agent."""
+    """Whether the result comes only from the source that the single action of the call names, with nothing from the
+    agent.
+    """
     untold: tuple[Mapping[str, Any], ...] = ()
-    """For each action, the call's values that are not its parameters. Calls with different values are different calls.
+    """For each action, the values in the call that are not its parameters. Calls with different values are different
+    calls.
     """
 
     @property
     def compared(self) -> Any:
-        """Everything behind a decision. Two calls with the same effect have the same value."""
+        """Everything that a decision depends on. It is equal for two calls with the same effect."""
         calls = [(each.tool, each.arguments) for each in self.calls]
         arguments = self.shown.arguments if self.shown is not None else {}
         return calls, list(self.untold), self.unresolved, arguments
@@ -70,11 +73,11 @@ class Part(Struct, frozen=True):
     value: Any
     words: str
     item: Mapping[str, Any] = {}
-    """The part's record in a list of arguments. Empty if there is none."""
+    """The record of the part in a list of arguments. Empty if there is none."""
     is_moved: bool = False
     """Whether a command may run outside the first folder."""
     target: Any = None
-    """The call's effect on the element."""
+    """The effect of the call on the element."""
 
 
 class Performing:
@@ -118,7 +121,7 @@ class Performing:
         return self._performed(call, self._state)
 
     def on_snapshot(self, call: Call, snapshot: str) -> Performed | None:
-        """Return the actions that a call would perform on a snapshot's page."""
+        """Return the actions that a call would perform on the page in a snapshot."""
         from bylaw.actions.page_state import PageState
 
         state, tool = PageState(self._actions.pages), self._actions.pages.snapshot
@@ -218,11 +221,11 @@ class _Resolving:
         self._is_moved = is_moved
         self._page: Any = None
         self.is_evidence = True
-        """True if the agent cannot choose the result's content in any part of the call."""
+        """True if the agent cannot choose the content of the result in any part of the call."""
 
     def calls(self) -> list[tuple[Call, Mapping[str, Any]]]:
-        """Return the actions as calls, each with the call's remaining values. Raises NotTaken or Unreadable if they are
-        unknown.
+        """Return the actions as calls, each with the remaining values of the original call. Raises NotTaken or
+        Unreadable if they are unknown.
         """
         self._check_secrets()
         arguments = self._call.arguments
@@ -249,12 +252,13 @@ class _Resolving:
                 act = place if part.target is None else part.target.act
                 found.append((self._made(action, part), self._untold(action, part), act))
         if not parts:
-            # If other actions match parts of a call, a call without parts needs more than an action for every call.
+            # If other actions match parts of a call, an action that matches every call is not enough for a call without
+            # parts.
             is_whole = all(each.kind == "call" for each in self._actions)
             if not any(is_whole or not each.is_of_any_call for each in whole):
                 raise NotTaken("no action is declared for this call")
         self._check_arguments(fitted)
-        # A write counts once for each of its actions.
+        # A write counts once for each action that performs it.
         counted = {each.name for each in self._actions if each.effect == "write"}
         listed: list[tuple[str, Any, int]] = []
         known: list[tuple[Call, Mapping[str, Any]]] = []
@@ -266,7 +270,7 @@ class _Resolving:
         if len(known) > MOST:
             raise NotTaken(f"it performs more than {MOST} actions")
         if len(known) > 1:
-            # Consent to one action does not cover a call with other actions too.
+            # Consent to one action does not cover a call that also has other actions.
             together = [each.tool for each, _ in known]
             known = [(each, {**untold, "made together": together}) for each, untold in known]
         return known
@@ -390,7 +394,7 @@ class _Resolving:
         return Call(action.name, arguments, call.id, call.by, call.turn, call.agent, "", call.time, call.refused)
 
     def _untold(self, action: Action, part: Part | None) -> dict[str, Any]:
-        """Return the call's values that the action's parameters do not fully state."""
+        """Return the values in the call that the parameters of the action do not fully state."""
         told = {take.field for take in action.takes if take.source == "argument"}
         if part is None or part.kind != "page":
             # A resolved path states the whole argument.
@@ -436,7 +440,7 @@ class _Resolving:
 
 
 _TOLD_BY = {"element": ("element", "name"), "filled in": ("page", "fields"), "address of the page": ("page", "url")}
-"""Action parameters that repeat a part of an element's identity."""
+"""Parameters of actions that repeat a part of the identity of an element."""
 
 
 def _as_untold(given: Mapping[str, Any], told: Container[str]) -> dict[str, Any]:
@@ -573,7 +577,7 @@ def _is_setting(path: str, terms: ReadTerms) -> bool:
 
 
 def _is_spelled(command: Any, terms: ReadTerms) -> bool:
-    """Whether a pattern matches the whole command, and only its words affect what it does."""
+    """Whether a pattern matches the whole command, and only the words of the command affect what it does."""
     if not command.is_of_system or (command.is_privileged and not terms.privileged):
         return False
     line = command.spelled
@@ -598,7 +602,9 @@ def _outside(root: str, part: Part) -> list[str]:
 
 
 def paths_of(part: Part) -> list[str]:
-    """Return a command's words that may name files, relative to its folder. Raises NotTaken if a word is unknown."""
+    """Return the words in a command that may name files, relative to its folder. Raises NotTaken if a word is
+    unknown.
+    """
     command = part.value
     if command.paths is None:
         raise NotTaken("a word of the command or its working folder is unknown until the command runs")

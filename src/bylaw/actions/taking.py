@@ -140,8 +140,8 @@ def names_element(argument: str) -> bool:
 def compile_take(
     name: str, text: str, kinds: frozenset[Kind], type: TakenType, *, optional: bool, arguments: Mapping[str, Any]
 ) -> Take:
-    """Compile a parameter from tools.yaml. `kinds` contains the action's kinds, and `arguments` contains its tools'
-    arguments.
+    """Compile a parameter from tools.yaml. `kinds` contains the kinds of the action, and `arguments` contains the
+    arguments of its tools.
 
     Raises `ActionError`, or `PatternError` for an invalid pattern.
     """

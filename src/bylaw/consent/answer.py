@@ -51,7 +51,7 @@ _AGREES = "\U0001f44d"
 LONGEST = 200
 """The maximum length of an answer. Longer text says more than yes or no."""
 _SHARE = 0.15
-"""The minimum share of common words for recognising a text's language."""
+"""The minimum share of common words for recognising the language of a text."""
 _SCRIPTS = {
     "ja": re.compile("[\u3040-\u30ff]"),
     "ko": re.compile("[\uac00-\ud7af]"),
@@ -60,7 +60,7 @@ _SCRIPTS = {
 """Japanese comes first because Chinese has no kana."""
 _UNSPACED = frozenset(("ja", "zh"))
 _OTHER_WORD = re.compile("[^ \u3040-\u30ff\u4e00-\u9fff]+")
-"""Matches characters outside the scripts without spaces between words."""
+"""Matches characters, except those of scripts that are written without spaces."""
 ENGLISH = frozenset(("en",))
 _NONE = frozenset[str]()
 
@@ -70,7 +70,7 @@ class Shown(Struct, frozen=True):
 
     text: str
     lists: tuple[tuple[str, ...], ...] = ()
-    """The items of each list among the values."""
+    """The items of each list in the values."""
     languages: frozenset[str] = ENGLISH
     """The languages of the pack's wording. An answer may repeat the question only in these languages."""
     title: str = ""
@@ -166,7 +166,7 @@ def said(
     """Classify an answer of at most `LONGEST` characters.
 
     `shown` contains the texts that asked for the call. The answer may repeat them. `yes` and `no` are the pack's own
-    answers. `known` contains the pack's and the user's languages.
+    answers. `known` contains the languages of the pack and the user.
     """
     if len(text) > LONGEST:
         return "other"
@@ -202,7 +202,7 @@ def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, 
         if kind == "unclear" or (kind == "also" and "yes" not in kinds):
             return "other"
         if kind == "small":
-            # The answer must repeat words in the question's order.
+            # The answer must repeat words in the same order as the question.
             echoes.append(phrase)
         else:
             kinds.append(kind)
@@ -236,8 +236,8 @@ def _next_echo(language: Language, words: str, at: int) -> str:
 def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
     """Whether words repeat the question in order, including its verb. Small words may be missing.
 
-    A user who repeats one of several items may mean only that item. So the answer must repeat every list item and every
-    part joined by commas or "and".
+    A user who repeats one of several items may mean only that item. So the answer must repeat every list item, and
+    every part joined by commas or "and".
     """
     own, plain = language.phrases, _QUOTED.sub(" ", shown.text).lower()
     if _is_contrast(plain, shown.languages) or any(_turns(each) for each in echoes if each not in own.small):
@@ -294,8 +294,8 @@ def _turns(word: str) -> bool:
 
 @cache
 def _turning() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words in any language that end the repetition of the question: those that stand alone, and those that
-    may be joined to others.
+    """Return the words in any language that end the repetition of the question. The first set stands alone, and the
+    second may be joined to other words.
     """
     found: dict[bool, set[str]] = {True: set(), False: set()}
     for each in languages().values():
@@ -408,7 +408,7 @@ def _is_courteous(language: Language, words: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def languages_of(text: str, least: int = 1) -> frozenset[str]:
-    """Return a text's possible languages. A language is recognised by its script, or by at least `least` different
+    """Return the possible languages of a text. A language is recognised by its script, or by at least `least` different
     common words.
     """
     for name, script in _SCRIPTS.items():

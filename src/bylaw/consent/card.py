@@ -1,7 +1,7 @@
-"""Shows a call to the user as a card or as one of the pack's sentences, so that a plain yes is enough.
+"""Shows a call to the user as a card or as a sentence from the pack, so that a plain yes is enough.
 
 The words come from the pack. Values come from agents, tools and users, who may try to mislead. A card shows each value
-on its own line. Values longer than a word are quoted, so that they cannot look like the pack's words.
+on its own line. Values longer than a word are quoted, so that they cannot look like words from the pack.
 """
 
 import json
@@ -32,7 +32,7 @@ from bylaw.trace.event import Result
 
 
 class CardFacts(Struct, frozen=True):
-    """The facts that a card shows besides the call's arguments, or the required facts that are missing."""
+    """The facts that a card shows in addition to the arguments, or the required facts that are missing."""
 
     values: Mapping[str, Any] = {}
     schemas: Mapping[str, Any] = {}
@@ -55,9 +55,9 @@ NO_FACTS = CardFacts()
 
 
 def card_facts(call: CallRecord, ledger: Ledger) -> CardFacts:
-    """Evaluate the facts on a call's card from what the agent had seen before its turn.
+    """Evaluate the facts on the card of a call from what the agent had seen before its turn.
 
-    A result in the same turn may contradict these facts. They are then treated as missing.
+    If a result in the same turn may contradict these facts, they are treated as missing.
     """
     declared = ledger.schema.card_facts.get(call.call.tool, ())
     if call.tool is None or call.call.fault or not (declared or call.untold):
@@ -96,18 +96,18 @@ def _plain(value: Any) -> Any:
 
 
 _REMARKS = frozenset(words_of("reason reasons note notes comment comments remark summary description"))
-"""Arguments without an effect beyond being recorded. Their content does not matter for the user's consent."""
+"""Arguments that are recorded but have no other effect. The user's consent does not depend on them."""
 
 
 class Terms(Struct, frozen=True):
-    """Arguments that need not be shown, arguments that matter although they look like remarks, and the lifetime of
+    """Arguments that need not be shown, arguments that matter although they look like remarks, and the duration of
     consent.
     """
 
     spared: frozenset[str] = frozenset()
     wanted: frozenset[str] = frozenset()
     lifetime: float = 86_400.0
-    """How long consent to a sentence lasts, in seconds: as long as a reviewer's approval."""
+    """The number of seconds for which consent to a sentence is valid, the same as for an approval."""
 
 
 def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _is_remark(name: str) -> bool:
-    """Whether an argument's name suggests a remark, as `cancel_reason` does and `email_summary_to` does not."""
+    """Whether the name of an argument suggests a remark, as `cancel_reason` does and `email_summary_to` does not."""
     words = words_of(name)
     return bool(words) and words[-1] in _REMARKS
 
@@ -140,7 +140,7 @@ ASKS = tuple(
 SLOT = re.compile(r"\{(\w+)\}")
 """Matches a value's placeholder in a `put_as` sentence."""
 _LONGEST = 4000
-"""The maximum length of a card in characters. Users would agree to a longer text without reading it."""
+"""The maximum length of a card in characters. Users would not read a longer text."""
 _LARGE = 10**12
 _NOTHING: Mapping[str, Any] = {}
 _HIDING = frozenset("<`~")
@@ -168,16 +168,16 @@ _OVERLAY = 1
 
 
 class CardWords(Struct, frozen=True):
-    """A card's wording in the pack's language, and its lifetime."""
+    """The wording of a card in the language of the pack, and how long the card is valid."""
 
     heading: str = "Please confirm:"
     question: str = "Shall I do this? Please answer yes or no."
     yes: tuple[str, ...] = ()
-    """Additional answers that mean yes. A card writes `true` as the first one."""
+    """Additional answers that mean yes. A card uses the first one in place of `true`."""
     no: tuple[str, ...] = ()
     lifetime: float = LIFETIME
     asks: tuple[str, ...] = ASKS
-    """Questions for a yes. `{call}` is the tool's `put_as`."""
+    """Questions that can be answered with yes. `{call}` is replaced by the tool's `put_as`."""
     decimal: str = "."
 
 
@@ -193,7 +193,7 @@ def card_form(text: str) -> str:
         bare = line.strip()
         if _FENCE.fullmatch(bare):
             continue
-        # Text before a value on the previous line belongs to the value.
+        # Text on the line before a value belongs to the value.
         lead = _LEAD.match(bare) if not words or words[-1][-1] not in ":," else None
         words += _words_of_line(bare[lead.end() :] if lead is not None else bare)
     return " ".join(words)
@@ -213,7 +213,7 @@ def _words_of_line(line: str) -> list[str]:
 def digest(
     tool: str, arguments: Mapping[str, Any], facts: CardFacts = NO_FACTS, spared: frozenset[str] = frozenset()
 ) -> str:
-    """Return a card's digest. It depends on the tool, the arguments and the facts, but not on their order."""
+    """Return the digest of a card. It depends on the tool, the arguments and the facts, but not on their order."""
     given = {name: value for name, value in arguments.items() if name not in spared}
     parts = [tool, msgspec.to_builtins(given), *([facts.plain()] if facts.values else [])]
     told = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
@@ -228,7 +228,7 @@ def card_text(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> str:
-    """Return a card's text. Empty if it would be too long, have two identical labels or lack a fact."""
+    """Return the text of a card. Empty if it would be too long, have two identical labels or lack a fact."""
     if not facts.is_known:
         return ""
     parameters = tool.parameters if tool is not None else {}
@@ -252,8 +252,8 @@ def sentences_in(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the pack's sentences in a message that ask for this call and contain all values that matter, each with the
-    pack's own words in it.
+    """Yield the sentences in a message that come from the pack, ask for this call and contain all values that matter.
+    Each comes with the words in it that are the pack's own.
     """
     if tool is None:
         return
@@ -296,7 +296,7 @@ def never_asks(phrase: str, tool: Tool, terms: Terms) -> str:
 
 @lru_cache(maxsize=4096)
 def _asked(phrase: str, ask: str) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
-    """Return a question's arguments, the text before the first one, and the text after each one."""
+    """Return the arguments in a question, the text before the first argument, and the text after each argument."""
     lead, _, end = ask.partition(CALL)
     parts = SLOT.split(phrase)
     parts[0] = lead + parts[0]
@@ -315,8 +315,8 @@ def _ways(value: Any, schema: Any, words: CardWords) -> list[str]:
 
 
 def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether a sentence has only one reading. Each value must end where the next words begin, and must not contain
-    those words.
+    """Whether a sentence is unambiguous. Each value must end where the next words begin, and must not contain those
+    words.
     """
     bare = [_QUOTE.sub('"', each) for each in values]
     if any(not text or text in value for text in texts[:-1] for value in bare):
@@ -325,7 +325,7 @@ def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _in_words(value: Any, schema: Any, words: CardWords) -> str:
-    """Return a value as in a sentence. Empty if it is not readable."""
+    """Return a value in the form used in sentences. Empty if the value is not readable."""
     if isinstance(value, dict) or value is None:
         return ""
     declared = _record(schema)
@@ -338,8 +338,8 @@ def _in_words(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def lists_in(value: Any) -> Iterator[tuple[str, ...]]:
-    """Yield the items of each list in a value as strings. Items are plain values, records with positions, or a record's
-    entries.
+    """Yield the items of each list in a value as strings. Items are plain values, records with positions, or the
+    entries of a record.
     """
     if isinstance(value, Mapping):
         for each in cast("Mapping[str, Any]", value).values():
@@ -371,7 +371,9 @@ def label_of(key: str, schema: Any) -> str:
 
 
 def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield an argument's lines on a card, with labels. Null appears only if it has a meaning for the argument."""
+    """Yield the lines for an argument on a card, with labels. Null appears only if it has a meaning for the
+    argument.
+    """
     declared = _record(schema)
     label = f"{above} / {_field(key, schema)}" if above else label_of(key, declared)
     if value is None:
@@ -422,7 +424,9 @@ def _inner(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def _field(key: str, schema: Any) -> str:
-    """Return a nested field's label. An undeclared field keeps its name, so that `priceMax` and `price_max` differ."""
+    """Return the label of a nested field. An undeclared field keeps its name, so that `priceMax` and `price_max`
+    differ.
+    """
     return label_of(key, schema) if schema is not None or "_".join(words_of(key)) == key else _quoted(key)
 
 
@@ -431,8 +435,8 @@ def _is_list(declared: Mapping[str, Any]) -> bool:
 
 
 def _plainly(value: Any, schema: Any, words: CardWords) -> str:
-    """Return a value as on a card. Text that looks like a number, yes or no is quoted, unless the argument is declared
-    as text.
+    """Return a value in the form used on cards. Text that looks like a number, yes or no is quoted, unless the argument
+    is declared as text.
     """
     declared, told = _record(schema), _shown(value, schema, words)
     is_expected = "string" in str(declared.get("type")) or declared.keys() & {"enum", "currency", "unit"}
@@ -465,7 +469,7 @@ def _shown(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list[str]:
-    """Return the spellings of an amount or a quantity, the card's spelling first. Empty for other values."""
+    """Return the spellings of an amount or a quantity, starting with the spelling on cards. Empty for other values."""
     currency, unit = currency_of(value) or declared.get("currency"), declared.get("unit")
     is_figure = isinstance(value, str) and (currency or unit) and _FIGURES.fullmatch(value)
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
@@ -484,7 +488,7 @@ def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list
 
 @lru_cache(maxsize=4096)
 def _named(name: str) -> str:
-    """Return a tool's or argument's name in words, or quoted if it has none."""
+    """Return the name of a tool or argument in words. A name that is not made of words is quoted."""
     return " ".join(words_of(name)) if name.isidentifier() and name.isascii() and len(name) <= 80 else _quoted(name)
 
 

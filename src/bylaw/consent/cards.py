@@ -1,8 +1,8 @@
-"""Finds the user's answers to cards and sentences without interpreting free text.
+"""Finds answers from the user to cards and sentences without interpreting free text.
 
-In the conversation, an answer to a card is a yes or no directly after an agent message that ends with the card's exact
-text. Or a host shows the card and reports the answer. A sentence from the pack can be answered only in the
-conversation. An answer covers one call, and only until the user writes another message.
+In the conversation, an answer to a card is a yes or no directly after an agent message that ends with the exact text of
+the card. Alternatively, a host shows the card and reports the answer. A sentence from the pack can be answered only in
+the conversation. An answer covers one call, and only until the user writes another message.
 """
 
 import re
@@ -58,16 +58,16 @@ _MARKS = " *_-#"
 """Characters that may surround a card."""
 _WORD = re.compile(r"[^\W_]+")
 _END = 30
-"""The number of characters at the end of a text that identify a possible card."""
+"""The number of characters at the end of a text that are used to find a possible card."""
 _SAMPLE = 2000
-"""The number of characters in a message that identify its language."""
+"""The number of characters in a message that are used to recognise its language."""
 _BLANK = re.compile(r"\s{8,}")
 _FAR, _WIDE = 8, 100
 """A reader may miss words after this many blank lines or characters."""
 _BESIDE = 1000
 """The maximum number of characters around a card. Users do not read more."""
 SKEW = 60.0
-"""How many seconds an answer may be later than the call, because clocks differ."""
+"""An answer may be this many seconds later than the call, because clocks differ."""
 _LAST = 50
 """The maximum number of exchanges to search for an answer, and of messages in one answer."""
 
@@ -80,11 +80,11 @@ class CardAnswer(Struct, frozen=True):
     since: int
     """Calls after this step may use the answer."""
     is_expired: bool = False
-    """Set for a no to an expired card. The user may be asked again, but an earlier yes is no longer valid."""
+    """True for a no to a card that has expired. The user may be asked again, but an earlier yes is no longer valid."""
 
     @property
     def order(self) -> int:
-        """The step for ordering answers. A yes uses its first message and a no uses its last, so that a no in between
+        """The step used to order answers: the first message of a yes, or the last message of a no. So a no within a yes
         takes precedence.
         """
         return self.since if self.yes else self.step
@@ -117,10 +117,10 @@ def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
 
 
 def press_fault(events: Sequence[Event], step: int, answer: Confirmation, time: float | None, words: CardWords) -> str:
-    """Return the reason why a yes reported at a step is invalid, or an empty text.
+    """Return the reason why a yes reported at a step is invalid, or an empty text if it is valid.
 
     After the card, the user may have written a yes or a polite phrase. After any other message, the report must say
-    that the user had seen the message (`after`), and the answer must not be older than it.
+    that the user had seen the message (`after`), and the answer must not be older than the message.
     """
     shown = next((at for at in range(step - 1, -1, -1) if _shows(events[at], answer.card)), step)
     messages = [at for at in range(step) if is_message(events[at])]
@@ -147,7 +147,7 @@ def is_message(event: Event) -> bool:
 
 
 def has_other_message(events: Sequence[Event], since: int, before: int, words: CardWords) -> bool:
-    """Whether the user wrote anything but a yes or a polite phrase between two steps."""
+    """Whether the user wrote anything other than a yes or a polite phrase between two steps."""
     return any(_is_other(events[at], words) for at in range(since + 1, before))
 
 
@@ -172,19 +172,19 @@ class Put(Struct, frozen=True):
     digest: str
     card: str = ""
     sentences: Mapping[str, str] = {}
-    """The pack's sentences that ask for the call, each with the pack's own words in it. Empty if only a card is
-    accepted.
+    """The sentences from the pack that ask for the call, each with the words in it that are the pack's own. Empty if
+    only a card is accepted.
     """
     title: str = ""
     """The pack's own words on the card."""
     lists: tuple[tuple[str, ...], ...] = ()
     """The items of each list in the values. An answer that repeats only one item may mean only that item."""
     lifetime: float = 0.0
-    """How long consent to a sentence lasts, in seconds."""
+    """The number of seconds for which consent to a sentence is valid."""
 
 
 class Cards:
-    """A conversation's cards and the user's answers. Events may be added to `events`."""
+    """The cards in a conversation and the answers from the user. Events may be added to `events`."""
 
     def __init__(self, events: Sequence[Event], words: CardWords, terms: Terms | None = None) -> None:
         self._events = events
@@ -193,7 +193,7 @@ class Cards:
         self._question, self._heading, self._yes, self._no = _forms_of(words)
         self._word = max(_WORD.findall(self._question), key=len, default="")
         self._written = _languages_of(words)
-        """The pack's languages and those that the user has used so far."""
+        """The languages of the pack, and those that the user has used so far."""
         self._heard: list[Message] = []
         """User messages whose language is not known yet."""
         self._read = 0
@@ -282,8 +282,8 @@ class Cards:
     def declined(
         self, call: Call, own: str, exchanges: Sequence[Exchange], before: int, now: float | None
     ) -> CardAnswer | None:
-        """Return the user's last denial of a card for the same call in another spelling or with other facts. `own` is
-        the digest of the call's own card.
+        """Return the last denial by the user of a card for the same call in another spelling or with other facts. `own`
+        is the digest of the card for the call itself.
         """
         if call.tool not in self._tools:
             return None
@@ -404,7 +404,7 @@ class Cards:
 
     def _said(self, exchange: Exchange, put: Put) -> Said:
         several = exchange.answer
-        # An answer with more messages says more than yes.
+        # An answer with more messages than this says more than yes.
         answer = "\n".join([text for _, text in several]) if len(several) <= _LAST else ""
         if len(answer) > LONGEST:
             return "other"
@@ -431,7 +431,7 @@ class Cards:
 
     def _ends_with(self, exchange: Exchange, texts: Collection[str], *, or_card: bool = False) -> bool:
         """Whether the agent's last message ends with one of these texts, ignoring other cards after it. With `or_card`,
-        any card is accepted too.
+        the message may also end with any card.
         """
         message = exchange.shown
         wanted = [text for text in texts if text in message]
@@ -476,9 +476,9 @@ def _hidden(text: str) -> int:
 
 
 def misleads(message: str, cards: Iterable[str]) -> bool:
-    """Whether text next to a message's cards may change their meaning. Only polite phrases are harmless.
+    """Whether the text next to the cards in a message may change their meaning. Only polite phrases are harmless.
 
-    Even the card's own words are not harmless, because a card contains the agent's values.
+    Words from the card itself are not harmless, because a card contains values from the agent.
     """
     for text in sorted(cards, key=len, reverse=True):
         message = message.replace(text, " ")
@@ -492,9 +492,9 @@ def _is_all(known: re.Pattern[str], text: str) -> bool:
 
 
 def _spoken_in(message: Message) -> frozenset[str]:
-    """Return a message's languages, each recognised by two different words at the beginning.
+    """Return the languages of a message, each recognised by two different words at the beginning.
 
-    With one word, an English "to" would turn the Malay no "tak" into a Polish yes.
+    One word is not enough. An English "to" would turn the Malay no "tak" into a Polish yes.
     """
     return languages_of(message.text[:_SAMPLE], 2)
 
@@ -511,7 +511,7 @@ def _languages_of(words: CardWords) -> frozenset[str]:
 
 
 def is_ahead(time: float | None, now: float | None) -> bool:
-    """Whether a time is in the future by more than clocks can differ."""
+    """Whether a time is too far in the future to be explained by different clocks."""
     return time is not None and now is not None and time > now + SKEW
 
 

@@ -1,8 +1,8 @@
 """Determines whether the user agreed to exactly this call before the agent made it.
 
 *Agreed*: a plain yes to a card or to a sentence from the pack. *Not agreed*: only with a structural proof. *Undecided*:
-everything else, because asking the user is better than guessing. Only events before the call's turn matter, so later
-events do not change the answer.
+everything else, because asking the user is better than guessing. Only events before the turn of the call matter, so
+later events do not change the answer.
 """
 
 import re
@@ -57,7 +57,7 @@ example an unrecorded message, an unclear answer, an expired yes, or an unknown 
 
 
 class QuotedSpan(Struct, frozen=True):
-    """A quotation from the conversation: a message's step and a range of its text."""
+    """A quotation from the conversation: the step of a message and a range of its text."""
 
     step: int
     start: int
@@ -73,7 +73,7 @@ class OpenConsent(Struct, frozen=True):
     put: tuple[QuotedSpan, ...]
     answered: tuple[QuotedSpan, ...]
     spared: tuple[str, ...] = ()
-    """Arguments that the pack need not show to the user."""
+    """Arguments that need not be shown to the user, according to the pack."""
 
 
 class Consent(Struct, frozen=True):
@@ -89,7 +89,7 @@ class Consent(Struct, frozen=True):
     answered: tuple[QuotedSpan, ...] = ()
 
     def record(self) -> dict[str, Any]:
-        """Return the reason as in `findings.jsonl`: message positions without words or values."""
+        """Return the reason in the form used in `findings.jsonl`: message positions without words or values."""
         steps = {"told_at": self.told_at, "answered_at": self.answered_at, "spent_by": self.spent_by}
         told: dict[str, Any] = {"reason": self.reason} | {key: at for key, at in steps.items() if at is not None}
         for name, quotes in (("put", self.put), ("answered", self.answered)):
@@ -98,7 +98,7 @@ class Consent(Struct, frozen=True):
         return told
 
     def question(self, tool: str, arguments: dict[str, Any], spared: tuple[str, ...] = ()) -> OpenConsent | None:
-        """Return the question for a model or a reviewer, or None."""
+        """Return the question for a model or a reviewer, or None if there is no question."""
         if self.value is not None or self.reason in ("perhaps_spent", "expired", "unseen"):
             # A reader cannot know whether a call ran or what the facts are. The pack says how long an answer is valid.
             return None
@@ -106,7 +106,7 @@ class Consent(Struct, frozen=True):
 
 
 _QUOTED = 50
-"""The maximum number of messages to quote: the latest consecutive ones."""
+"""The maximum number of messages to quote. The latest consecutive messages are quoted."""
 _RECENT = 4
 """The number of latest exchanges to search for a card without a plain answer."""
 _CHANGES = ("write", "unknown")
@@ -114,7 +114,7 @@ _CHANGES = ("write", "unknown")
 
 
 class Consents:
-    """One conversation's consents, computed on demand. Events may be added to `events`."""
+    """The consents in one conversation, computed on demand. Events may be added to `events`."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class Consents:
         )
 
     def _asked_at(self, found: Consent, before: int) -> int | None:
-        """Return the step of a question without an answer from the user, or None.
+        """Return the step of a question that the user has not answered, or None.
 
         A tool may have asked it, or the user may not have answered yet. After a denial or a used yes, only a later
         question matters.
@@ -233,8 +233,8 @@ class Consents:
         return _found(None, "expired" if self._is_over(call, last) else unclear or "unread", last)
 
     def _why_unclear(self, call: CallRecord, put: Put) -> Reason | None:
-        """Return why the user's answer to the call's card or sentence is not enough. None if the user was shown
-        neither.
+        """Return the reason why the answer to the card or sentence for the call is not enough. None if the user was
+        shown neither.
         """
         *before, last = self._talk.exchanges[-_RECENT:]
         if self._cards.is_put_in(last, put):
@@ -275,8 +275,8 @@ class Consents:
         return bool(put.sentences) or (put.card != "" and put.card in exchange.shown)
 
     def _also_put_by(self, put: Put, call: CallRecord, since: int) -> int | None:
-        """Return the step of another call since the yes that the same words had asked for. The yes may belong to that
-        call.
+        """Return the step of another call that was made after the yes and that the same words had asked for. The yes
+        may belong to that call.
         """
         own = {put.card, *put.sentences, *self._cards.texts_of(put.digest)} - {""}
         for write in reversed(self._ledger.writes):
@@ -343,7 +343,7 @@ class ConsentWitness:
         return self._find(record).record() if act.effect in _CHANGES else None
 
     def question(self, act: Act, record: CallRecord) -> OpenConsent | None:
-        """Return the question for a model or a reviewer, or None."""
+        """Return the question for a model or a reviewer, or None if there is no question."""
         if act.effect not in _CHANGES:
             return None
         call = record.call
@@ -359,7 +359,7 @@ class ConsentWitness:
 
     @property
     def spared(self) -> frozenset[str]:
-        """Arguments that no card shows, the same for all of a pack's predicates."""
+        """Arguments that no card shows. They are the same for all predicates of a pack."""
         return self._terms.spared
 
     def agreed_terms(self, call: Call) -> dict[str, Any]:
@@ -384,13 +384,13 @@ def _quotes(said: Sequence[tuple[int, str]]) -> list[QuotedSpan]:
 
 
 class Writes:
-    """One conversation's writes that may have used a yes. Calls may be added to the ledger."""
+    """The writes in one conversation that may have used a yes. Calls may be added to the ledger."""
 
     def __init__(self, ledger: Ledger, terms: Terms) -> None:
         self._ledger = ledger
         self._terms = terms
         self._alike: dict[str, list[CallRecord]] = {}
-        """Writes with readable arguments, by the terms that the user agrees to."""
+        """Writes with readable arguments. The key is the terms that the user agrees to."""
         self._unreadable: dict[str, list[CallRecord]] = {}
         self._counted = 0
 
@@ -398,7 +398,7 @@ class Writes:
         """Return the call that used the yes to this call, and whether this is certain.
 
         A call that certainly used it comes first, then the earliest call that may have used it. Arguments that need not
-        be shown make no difference. A tool's own report that it refused a call does not prove a refusal.
+        be shown make no difference. If a tool itself reports that it refused a call, this does not prove a refusal.
         """
         writes = self._ledger.writes
         if not writes or writes[-1].step <= since:
@@ -472,7 +472,7 @@ def may_ask(call: Call, tool: Tool | None) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_asking(name: str, description: str, effect: str, /) -> bool | None:
-    """Whether every call to a tool asks the user. None if the arguments decide."""
+    """Whether every call to a tool asks the user. None if this depends on the arguments."""
     words, described = set(words_of(name)), set(re.findall("[a-z]+", description.lower()))
     if effect == "none" and any(VERBS.get(word) == "none" for word in words):
         # The user does not see the agent's thoughts and calculations.

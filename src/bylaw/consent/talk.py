@@ -1,8 +1,8 @@
-"""Splits a conversation into exchanges: the agent's messages and the user's reply.
+"""Splits a conversation into exchanges: messages from the agent and the reply from the user.
 
-The module can also prove, by comparing words, that the agent never mentioned a call. It compares the agent's words and
-numbers with the call, the tool's name, and the records that tools have shown. One match or one question rules out the
-proof, so an agent that mentioned anything relevant is never accused.
+The module can also prove, by comparing words, that the agent never mentioned a call. It compares the words and numbers
+from the agent with the call, the name of the tool, and the records that tools have shown. One match or one question
+rules out the proof, so an agent that mentioned anything relevant is never accused.
 """
 
 import re
@@ -27,7 +27,7 @@ _QUESTION = re.compile("[?\xbf\u037e\u055e\u061f\u1367\u2047-\u2049\u203d\u2e2e\
 
 
 class Exchange:
-    """The agent's messages since the user's last reply, and the user's next reply."""
+    """The messages from the agent since the last reply of the user, and the next reply of the user."""
 
     def __init__(self, told: Sequence[Utterance], answer: Sequence[Utterance]) -> None:
         self.told = tuple(told)
@@ -64,7 +64,7 @@ class Exchange:
 
     @property
     def is_quoted(self) -> bool:
-        """Whether the agent's last message contains a quotation or code, which may have another author."""
+        """Whether the agent's last message contains a quotation or code, which another author may have written."""
         return _QUOTING.search(self.told[-1][1]) is not None if self.told else False
 
     def may_have(self, word: str) -> bool:
@@ -78,7 +78,7 @@ class Exchange:
 
 
 class Talk:
-    """One conversation's messages. Events may be added to `events`."""
+    """The messages in one conversation. Events may be added to `events`."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
@@ -90,8 +90,8 @@ class Talk:
         self._asked: int | None = None
         self.gap_at = -1
         self.is_lost = True
-        """Whether the user's latest words are unknown, because no message was recorded, or none since an unrecorded
-        one.
+        """Whether the latest words of the user are unknown, because no message was recorded, or none since an
+        unrecorded one.
         """
         self.exchanges: list[Exchange] = []
 
@@ -139,7 +139,7 @@ class Talk:
 
 _WORD = re.compile(r"[^\W\d_]{2,}|\d+")
 _FIGURE = re.compile(r"(?<![\w-])\d")
-"""A number outside a name. A message may write it as words, an amount, a date or a time."""
+"""A number that is not part of a name. A message may write it as words, an amount, a date or a time."""
 _IN_WORDS = re.compile(
     r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,5}teen|"
     r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million|dozen|half|quarter|couple|both|twice|once|first|second|third|fourth|fifth|"
@@ -149,7 +149,7 @@ _IN_WORDS = re.compile(
 )
 _TOLD = "#"
 _LEAST = 2
-"""The minimum number of different common English words for recognising English."""
+"""The minimum number of different common English words in a text that is recognised as English."""
 _BEGIN = 5
 _DEED = 3
 """The number of equal first letters that suggest the same action, as in "bag" and `add_baggage`."""
@@ -224,7 +224,9 @@ class Named:
 
 
 def _asks_for(call: CallRecord, last: Exchange) -> bool:
-    """Whether the user's last answer replied to a question about the tool's action, such as "Shall I cancel it?"."""
+    """Whether the last answer from the user replied to a question about the action of the tool, such as "Shall I cancel
+    it?".
+    """
     tool = call.tool
     deed = _deed(call.call.tool, tool.title, tool.also_called) if tool is not None else _deed(call.call.tool, "", ())
     return any(not deed.isdisjoint({word[:_DEED] for word in _words(text)}) for _, text in last.told)
@@ -246,7 +248,7 @@ def _shown(value: str) -> frozenset[str]:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the stems of a text's words, and its numbers without leading zeros."""
+    """Return the stems of the words in a text, and its numbers without leading zeros."""
     return _short_words(text) if len(text) <= _LONG else _short_words.__wrapped__(text)
 
 

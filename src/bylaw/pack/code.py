@@ -134,7 +134,7 @@ def card_code(tools: Mapping[str, Tool]) -> list[str]:
 
 
 def predicate_code(rules: Located | None) -> list[str]:
-    """Return the predicates' expressions in a pack's `rules.yaml`."""
+    """Return the expressions of the predicates in the `rules.yaml` of a pack."""
     data: Any = rules.data if rules is not None else {}
     predicates: Any = cast("Mapping[str, Any]", data).get("predicates") if isinstance(data, Mapping) else None
     written = list(cast("Mapping[str, Any]", predicates).values()) if isinstance(predicates, Mapping) else []
@@ -149,9 +149,9 @@ def unenforced(
     places: Mapping[str, str],
     faulty: PackFolder | None,
 ) -> list[BylawError]:
-    """Report policies without a check that nobody has accepted by name."""
+    """Report policies without a check unless a reviewer has accepted them by name."""
     ruled = book.enforced
-    # The error of a guard that did not compile has already been reported.
+    # If a guard did not compile, the error has already been reported.
     texts = faulty.guards.values() if faulty is not None else ()
     written = {name for text in texts for name in re.findall(r"^def (\w+)", text, re.MULTILINE)}
     guarded = guards.keys() | {name for name in policies if name.replace("-", "_") in written}

@@ -220,7 +220,7 @@ class Pack(Struct, frozen=True, dict=True):
     schema: Schema
     guards: dict[str, Guard]
     by_tool: dict[str, tuple[tuple[Policy, Guard], ...]]
-    """Each tool's guards, in policy order."""
+    """The guards of each tool, in policy order."""
     cases: Mapping[str, Read[CasesFile]]
     now: datetime | None
     criterion: Criterion
@@ -234,7 +234,7 @@ class Pack(Struct, frozen=True, dict=True):
     postures: Postures
     """How strictly a shield enforces the pack."""
     digests: dict[str, tuple[str, ...]]
-    """The digests of each policy's cited sentences."""
+    """The digests of the sentences that each policy cites."""
     unaccepted: dict[str, Standing]
     """Policies that were off when the pack was loaded, because of their review status."""
     pinned: Pinned
@@ -271,7 +271,7 @@ class Pack(Struct, frozen=True, dict=True):
         return [*named & where_broken(rule, self.book.predicates, self.schema, self.policies).tools]
 
     def binds(self, tool: str) -> bool:
-        """Whether an enforced guard, rule or limit applies to a tool's calls."""
+        """Whether an enforced guard, rule or limit applies to the calls of a tool."""
         return tool in self._bound
 
     @cached_property
@@ -288,7 +288,7 @@ class Pack(Struct, frozen=True, dict=True):
 
     @cached_property
     def traces_values(self) -> bool:
-        """Whether a guard depends on the user's request or on a value's origin."""
+        """Whether a guard depends on the user's request or on the origin of a value."""
         return self.reads_requests or any("provenance" in guard.built_ins for guard in self.guards.values())
 
     @cached_property

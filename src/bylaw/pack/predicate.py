@@ -60,7 +60,7 @@ TURNS: dict[str, Find] = {
 
 
 class WrittenPattern(Struct, frozen=True, forbid_unknown_fields=True):
-    """A pattern, and a second pattern that rules out its matches."""
+    """A pattern, and another pattern that rules out matches."""
 
     pattern: Scalar = ""
     but_not: Scalar = ""
@@ -70,7 +70,7 @@ WrittenPatterns = Scalar | list[Scalar | WrittenPattern] | None
 
 
 class WrittenCard(Struct, frozen=True, forbid_unknown_fields=True):
-    """A card's wording in the pack's language, and its lifetime in seconds."""
+    """The wording of a card in the language of the pack, and how long the card is valid, in seconds."""
 
     heading: Scalar = ""
     question: Scalar = ""
@@ -108,7 +108,7 @@ class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Witness(Protocol):
-    """Determines a predicate's value from the events of a conversation."""
+    """Determines the value of a predicate from the events of a conversation."""
 
     def observe(self, step: int, event: Event) -> None:
         """Receive the next event, after the rules have asked about it."""
@@ -119,7 +119,7 @@ class Witness(Protocol):
         ...
 
     def tell(self, act: Act, record: CallRecord) -> Mapping[str, Any] | None:
-        """Return the reason for the predicate's value, as data for `engine.wording`, or None."""
+        """Return the reason for the value of the predicate, as data for `engine.wording`, or None."""
         ...
 
 
@@ -135,7 +135,7 @@ class Predicate(Struct, frozen=True):
     name: str
     description: str
     way: str
-    """One of `WAYS`. Empty without a source."""
+    """One of `WAYS`. Empty if there is no source."""
     find: Find | None = None
     """Set if the act alone decides the value."""
     code: Condition | None = None
@@ -157,13 +157,13 @@ class Predicate(Struct, frozen=True):
     words: CardWords = CardWords()
     """For `consented`: the wording of cards and questions."""
     model_settles: bool = False
-    """Whether a model's answer is accepted as the user's consent, also in a live session."""
+    """Whether an answer from a model is accepted as the user's consent, even in a live session."""
     says_of_model: bool = False
     """Whether the pack sets `model_settles` explicitly. Packs before 0.2 do not."""
 
     @property
     def is_action(self) -> bool:
-        """Whether the predicate names an action. `FOR EACH` then applies only to bindings that the call names."""
+        """Whether the predicate names an action. If so, `FOR EACH` applies only to bindings that the call names."""
         return self.way in ("tool", "effect")
 
     @property
@@ -179,7 +179,7 @@ class Predicate(Struct, frozen=True):
         return f"{self.name.replace('_', ' ')} {self.description}"
 
     def names(self, tool: str, effect: str) -> bool:
-        """Whether the predicate applies to a tool's calls, by the tool's name or effect, or because it applies to any
+        """Whether the predicate applies to the calls of a tool, by its name or effect, or because it applies to any
         call.
         """
         if self.code is not None:
@@ -189,9 +189,9 @@ class Predicate(Struct, frozen=True):
         return bool(self.find(act_of(tool, effect)))
 
     def fixed(self, act: Act, guarded: Collection[str] = ()) -> bool | None:
-        """Return the predicate's value if the tool and its effect decide it, otherwise None.
+        """Return the value of the predicate if the tool and its effect decide it, otherwise None.
 
-        `guarded` contains the tools that the predicate's guard checks.
+        `guarded` contains the tools checked by the guard of the predicate.
         """
         is_call = act.tool is not None
         match self.way:
@@ -211,7 +211,7 @@ class Predicate(Struct, frozen=True):
                 return None
 
     def unmade(self, act: Act) -> bool:
-        """Return the predicate's value if the call is not made."""
+        """Return the value of the predicate if the call is not made."""
         if self.way != "turn" or self.find is None:
             return False
         fewer = act.writes_in_turn - (act.effect == "write")
@@ -270,7 +270,7 @@ class PredicateReader:
                 if body.when is not None:
                     called = " or ".join(f"act.tool == {tool!r}" for tool in sorted(tools))
                     code = self._code(name, description, f"({called}) and ({body.when})", at)
-                    # `FOR EACH` must know that the predicate is about the call's own binding.
+                    # `FOR EACH` must know that the predicate is about the binding of the call itself.
                     return replace(code, way=way, is_about_act=True)
                 return Predicate(name, description, way, lambda act: act.tool in tools)
             case "effect":

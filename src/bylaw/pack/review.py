@@ -62,7 +62,7 @@ def is_compiled(root: Path) -> bool:
 
 
 def standings(root: Path, sides: Mapping[str, Sides] | None = None) -> dict[str, Standing]:
-    """Return each policy's review status. Pass `sides` if already computed."""
+    """Return the review status of each policy. Pass `sides` if already computed."""
     signed = read_signatures(root)
     unsigned: Standing = "unsigned" if is_compiled(root) else "unreviewed"
     now = sides if sides is not None else sides_of(read_folder(root))
@@ -70,7 +70,7 @@ def standings(root: Path, sides: Mapping[str, Sides] | None = None) -> dict[str,
 
 
 def held_to(postures: Postures, unaccepted: Iterable[str]) -> Postures:
-    """Return a shield's postures, with policies that are unenforced, rejected or not accepted only logged."""
+    """Return the postures of a shield. Policies that are unenforced, rejected or not accepted are only logged."""
     shadowed: dict[str, Posture] = dict.fromkeys(unaccepted, "shadow")
     return replace(postures, policies={**postures.policies, **shadowed}) if shadowed else postures
 

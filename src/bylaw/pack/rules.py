@@ -97,7 +97,7 @@ MOST_KNOWN = 12
 TOLD = frozenset(("tool", "effect", "message", "turn"))
 """Sources that depend only on the called tool and the turn so far."""
 THE_CALL = "the call"
-"""The judged call's name in a circuit of all rules."""
+"""The name of the judged call in a circuit of all rules."""
 
 _SEVERAL = (TURNS["several_calls"], TURNS["several_writes"])
 
@@ -176,7 +176,7 @@ class ReadyRules:
         self.asked = sorted(rest, key=lambda each: each[1].price)
         """Predicates evaluated on demand, the cheapest first."""
         self.has_waiting = any(rules.predicates[name].find is TURNS["without_call"] for name in named)
-        """Whether a rule depends on a turn having no calls, which is known only at the end of the turn."""
+        """Whether a rule applies only if the turn has no calls, which is known only at the end of the turn."""
         self.knowledge = {rule.name: table_of(rule.formula) for rule in rules.knowledge}
         self.weighed = named.union(*(table.atoms for table in self.knowledge.values()))
         several = {name for name in named if rules.predicates[name].find in _SEVERAL}
@@ -185,7 +185,7 @@ class ReadyRules:
         self.bits: dict[tuple[Any, ...], int] = {}
         """Cached results of `told`, by the kind of call or message."""
         self.weighings: dict[Hashable, Assessment] = {}
-        """Cached results for a call, by the rules' states and the predicates' values."""
+        """Cached results for a call, by the states of the rules and the values of the predicates."""
         self._all, self._eps = rules.every, rules.eps
 
     @cached_property
@@ -204,8 +204,8 @@ class Breaks(Struct, frozen=True):
 def where_broken(
     rule: Rule, predicates: Mapping[str, Predicate], schema: Schema, policies: Mapping[str, Policy]
 ) -> Breaks:
-    """Search a rule's automaton over the acts that are possible with the pack's tools: a message, or a call to one
-    tool.
+    """Search the automaton of a rule over the acts that are possible with the tools of the pack: a message, or a call
+    to one tool.
     """
     acts = [act_of(None), act_of("", "unknown"), *(act_of(name, tool.effect) for name, tool in schema.tools.items())]
     if schema.actions is not None:

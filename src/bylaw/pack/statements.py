@@ -1,4 +1,4 @@
-"""Reads a pack's tools and policies, and finds each policy's sentences in the document."""
+"""Reads the tools and policies of a pack, and finds the sentences of each policy in the document."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ class Ambiguous(Struct, frozen=True):
     quote: str
     lines: tuple[int, ...]
     documents: tuple[str, ...]
-    """Each line's file."""
+    """The file of each line."""
 
     @property
     def places(self) -> str:
@@ -75,7 +75,7 @@ class Citing:
         self._title = title
 
     def cite(self, span: WrittenSpan, policy: str, place: str) -> Cited:
-        """Return the sentences of a span with a quote or a digest. `place` is the span's location in the pack."""
+        """Return the sentences of a span with a quote or a digest. `place` is the location of the span in the pack."""
         document = self._document
         if document is None:
             return Cited((_outside(span, self._title),))
@@ -86,7 +86,7 @@ class Citing:
         quote = _quote(span, document)
         found = quote.places(document)
         if not found and not span.document and str(span.quote) == quote.words:
-            # A quote's heading or line may be outdated. It matters only if the words occur twice.
+            # The heading or line of a quote may be outdated. It matters only if the words occur twice.
             found = every if len(every := document.places(quote.words)) == 1 else ()
         if not found:
             return Cited((_outside(span, self._title),), lost=_nowhere(quote, document, policy, place))
@@ -104,8 +104,8 @@ class Citing:
         return Cited((_outside(span, self._title),), lost=lost)
 
     def _by_digest(self, span: WrittenSpan, document: Document, policy: str, place: str) -> Cited:
-        """Return the sentence with this digest. Of several, prefer the one on the span's line, then the closest one
-        under its heading.
+        """Return the sentence with this digest. If there are several, prefer the one on the line of the span, then the
+        closest one under its heading.
         """
         digest, line = span.digest or "", span.line or 0
         found = document.all_by_digest(digest)
@@ -203,7 +203,7 @@ def _ambiguous(policy: str, quote: Quote, places: Sequence[Range], document: Doc
 
 
 def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, WrittenSpan]]:
-    """Yield each cited sentence with its entry's index. A string is a quote, and `at` gives sentences by
+    """Yield each cited sentence with the index of its entry. A string is a quote, and `at` lists sentences as
     `line:sentence`.
     """
     for index, span in enumerate(given):
@@ -220,7 +220,7 @@ def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, Writt
 
 
 def _outside(span: WrittenSpan, title: str) -> Citation:
-    """Return a sentence from an unavailable document, with the pack's place and words for it."""
+    """Return a sentence from an unavailable document, with the place and the words given in the pack."""
     quote = read_quote(str(span.quote)) if span.quote is not None else None
     words = quote.words if quote is not None else None
     return Citation(str(span.document) or title, str(span.heading), span.line or 0, words, whole=words)
@@ -256,7 +256,7 @@ def _read_tool(
     said_by: dict[str, str],
     section: str,
 ) -> Tool:
-    """Return a tool, or an action in the form of a tool. `said_by` contains other tools' sentences."""
+    """Return a tool, or an action in the form of a tool. `said_by` contains sentences of other tools."""
     effect: Any = record.effect
     if effect not in get_args(Effect):
         place = source.place(section, name, "effect")
@@ -356,7 +356,7 @@ def faults_of_sentence(
 
 
 def read_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return parameter schemas by name, and the required parameters' names."""
+    """Return parameter schemas by name, and the names of the required parameters."""
     if isinstance(given.get("properties"), dict):
         return given["properties"], tuple(given.get("required", ()))
     parameters: dict[str, Any] = {}
@@ -376,7 +376,7 @@ def read_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str
 
 
 class PolicyReader:
-    """Reads `policies.yaml` and collects all its errors."""
+    """Reads `policies.yaml` and collects all errors in it."""
 
     def __init__(self, source: Located, tools: Mapping[str, Tool], document: Document | None, title: str) -> None:
         self._file, self._source, self.faults = read_record(source, PoliciesFile)

@@ -137,7 +137,7 @@ class ActValues(msgspec.Struct, frozen=True):
     left: Mapping[str, bool]
 
     def table(self, name: str, names: Sequence[str], states: Sequence[Keeps]) -> TruthTable:
-        """Return the rule's table over the action and the unknown predicates in `names`.
+        """Return the table of the rule over the action and the unknown predicates in `names`.
 
         `states` has one function per possible state of the monitor, which says whether an act complies with the rule.
         """

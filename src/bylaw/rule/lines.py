@@ -1,8 +1,8 @@
 """The commands `bylaw rules eval`, `margin` and `risk`, which print one JSON line per answer.
 
 `eval` evaluates formulas on traces. `margin` assesses an action. `risk` estimates the probability that an agent breaks
-a rule if it continues to act as recorded. It combines a Markov chain of the agent's acts with the rule's automaton. A
-permanently violated state is absorbing.
+a rule if it continues to act as recorded. It combines a Markov chain of the agent's acts with the automaton of the
+rule. A permanently violated state is absorbing.
 """
 
 from collections import Counter, defaultdict
@@ -45,7 +45,7 @@ _decoder = msgspec.json.Decoder(EvalQuestion)
 
 
 def evaluate_formula(formula: Formula, trace: Sequence[Mapping[str, bool | None]]) -> EvalAnswer:
-    """Evaluate a formula at a trace's first step, with the standard LTL-f semantics."""
+    """Evaluate a formula at the first step of a trace, with the standard LTL-f semantics."""
     if not trace:
         raise FormulaError("the trace is empty", hint="LTL-f needs traces with at least one step")
     try:
@@ -89,7 +89,7 @@ def eval_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
 
 
 class RuleLine(msgspec.Struct, frozen=True):
-    """A rule in a question. The default name is the formula."""
+    """A rule in a question. The default name is the formula itself."""
 
     formula: str
     weight: float | None = None
@@ -117,7 +117,9 @@ def margin_of(question: MarginQuestion) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _prepared(action: str, rules: tuple[RuleLine, ...], eps: float, width_cap: int) -> tuple[Inference, dict[str, str]]:
-    """Return the circuit with numbered rules, and the rules' names. With numbers, two rules may have the same name."""
+    """Return the circuit with numbered rules, and the names of the rules. With numbers, two rules may have the same
+    name.
+    """
     names = {str(number): rule.name or rule.formula for number, rule in enumerate(rules)}
     weighted: list[Rule] = []
     for number, rule in enumerate(rules):
@@ -144,7 +146,7 @@ def margin_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
 Bits = int
 """The values of the rule's predicates at an act."""
 ChainPlace = tuple[Bits | None, int]
-"""An act (None before the first) and the automaton's state after it."""
+"""An act (None before the first) and the state of the automaton after it."""
 
 NO_CHANCE = 1e-12
 """Smaller probabilities are treated as zero."""
@@ -170,7 +172,7 @@ class Risk(Struct, frozen=True):
 
 
 def learn_chain(rule: Rule, episodes: Sequence[Sequence[Mapping[str, bool]]]) -> Chain:
-    """Learn the Markov chain of the rule's predicates from these episodes. Empty episodes are ignored."""
+    """Learn the Markov chain of the predicates of the rule from these episodes. Empty episodes are ignored."""
     names = program(rule.formula).names
     first: Counter[Bits] = Counter()
     follows: dict[Bits, Counter[Bits | None]] = defaultdict(Counter)
@@ -193,14 +195,14 @@ def learn_chain(rule: Rule, episodes: Sequence[Sequence[Mapping[str, bool]]]) ->
 
 
 def risk(rule: Rule, chain: Chain, *, steps: int = 20) -> Risk:
-    """Return the rule's risk under the chain. Events after the first violation do not matter."""
+    """Return the risk of breaking the rule under the chain. Events after the first violation do not matter."""
     ready = program(rule.formula)
     face = ready.pair.plain
     letters = {act: ready.letters(_values(chain, act))[0] for act in (*chain.first, *chain.next)}
     now: dict[ChainPlace, float] = {(None, face.start): 1.0}
     within: list[float] = []
     broken = unmet = 0.0
-    # The loop ends, because every recorded episode ended and so the probability of continuing falls to zero.
+    # The loop ends: every recorded episode ended, so the probability of continuing falls to zero.
     while len(within) < steps or (sum(now.values()) > NO_CHANCE and len(within) < LONGEST):
         later: dict[ChainPlace, float] = defaultdict(float)
         for (act, state), chance in now.items():

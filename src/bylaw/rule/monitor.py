@@ -4,8 +4,8 @@ A monitor has a set of possible states: one while everything is known, and sever
 reports a value if all states agree, and None otherwise.
 
 An act is a message or a call by the agent, with its turn and the messages and results before the turn. Later events do
-not change an act, with one exception. Whether a call follows a message in the same turn is known only at that call or
-at the end of the turn.
+not change an act, with one exception: whether a call follows a message in the same turn. This is known only at the call
+or at the end of the turn.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,9 @@ class Program:
         self._letters: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def letters(self, values: Mapping[str, bool | None]) -> Sequence[int]:
-        """Return a step's possible letters. Missing predicates are unknown. Empty if there are too many letters."""
+        """Return the possible letters at a step. Missing predicates are unknown. Empty if there are too many
+        letters.
+        """
         bits = unknown = 0
         for name, place in self._places.items():
             value = values.get(name)
@@ -62,12 +64,14 @@ Values = Mapping[str, bool | None]
 """The known predicates at an act. None and missing names mean unknown."""
 
 States = tuple[int, ...] | None
-"""A rule's possible states. There is one while everything is known. None after the monitor is lost."""
+"""The possible states of a rule. There is one while everything is known. None after the monitor is lost."""
 
 SET_CAP = 2048
-"""A monitor with more possible states is lost and reports None from then on."""
+"""A monitor with more possible states than this is lost and reports None from then on."""
 STEP_CAP = 500_000
-"""A monitor that needs more steps for one act is lost. The steps are the states times the possible letters."""
+"""A monitor that needs more steps than this for one act is lost. The number of steps is the number of states times the
+number of possible letters.
+"""
 
 
 class MonitorReport(Struct, frozen=True):
@@ -132,7 +136,7 @@ def _report(face: Automaton, reached: set[tuple[int, int | None]]) -> MonitorRep
 
 
 def act_table(rule: Rule, ready: Program, states: States, act: ActValues) -> TruthTable:
-    """Return a rule's table for an act, over the action and the unknown predicates."""
+    """Return the table of a rule for an act, over the action and the unknown predicates."""
     step = ready.pair.rearming.step
 
     def keeps_from(state: int) -> Keeps:
@@ -163,12 +167,12 @@ class Monitor:
         return report
 
     def is_decided(self, values: Values) -> bool:
-        """Whether an act's unknown predicates affect neither the report nor the next state."""
+        """Whether the unknown predicates of an act affect neither the report nor the next state."""
         states, report = look(self._program, self._face, self._states, values)
         return states is not None and len(states) == 1 and report.broke is not None
 
     def finish(self) -> MonitorReport:
-        """Report the end of the episode. The rule's awaited events did not occur."""
+        """Report the end of the episode. Events that the rule was still waiting for did not occur."""
         holds = None if self._states is None else _same(map(self._face.accepts, self._states))
         return _NOTHING if holds is None else _KNOWN[0 if holds else BROKEN]
 
@@ -187,7 +191,8 @@ class Family:
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self._others = Monitor(rule)
-        """Follows all unseen bindings. A new binding's monitor starts as its copy."""
+        """Follows all bindings that have not been seen yet. The monitor of a new binding starts as a copy of this one.
+        """
         self._monitors: dict[Hashable, Monitor] = {}
 
     def fork(self) -> "Family":
@@ -201,13 +206,13 @@ class Family:
         return list(self._monitors)
 
     def monitor(self, binding: Hashable) -> Monitor:
-        """Return a binding's monitor, created on first use."""
+        """Return the monitor of a binding, created on first use."""
         if binding not in self._monitors:
             self._monitors[binding] = self._others.fork()
         return self._monitors[binding]
 
     def step(self, values: Mapping[Hashable, Values], others: Values) -> dict[Hashable, MonitorReport]:
-        """Read one act. `values` is for the act's own bindings, and `others` is for all other bindings."""
+        """Read one act. `values` is for the bindings in the act, and `others` is for all other bindings."""
         for binding in values:
             self.monitor(binding)
         reports = {binding: monitor.step(values.get(binding, others)) for binding, monitor in self._monitors.items()}
@@ -215,13 +220,13 @@ class Family:
         return reports
 
     def is_decided(self, values: Mapping[Hashable, Values], others: Values) -> bool:
-        """Whether an act's unknown predicates change nothing for any binding. See `Monitor.is_decided`."""
+        """Whether the unknown predicates of an act change nothing for any binding. See `Monitor.is_decided`."""
         met = [self._monitors.get(binding, self._others).is_decided(each) for binding, each in values.items()]
         rest = [self._others, *(each for binding, each in self._monitors.items() if binding not in values)]
         return all(met) and all(monitor.is_decided(others) for monitor in rest)
 
     def table(self, binding: Hashable, act: ActValues, elsewhere: ActValues) -> TruthTable:
-        """Return the rule's table for an act on one binding. `elsewhere` has the values for all other bindings."""
+        """Return the table of the rule for an act on one binding. `elsewhere` has the values for all other bindings."""
         others = {name: monitor for name, monitor in self._monitors.items() if name != binding}
         if any(0 in monitor.table(elsewhere).values for monitor in others.values()):
             return lost(self.rule.name, act.action)
@@ -233,11 +238,11 @@ class Family:
 
 MEMO = 16_384
 _FEW = 8
-"""Up to this number of unknown predicates, all values are tried."""
+"""The maximum number of unknown predicates for which all values are tried."""
 
 
 class RuleStep(Struct, frozen=True, gc=False):
-    """An act's effect on the rules, by their index in `rules`."""
+    """The effect of an act on the rules, by their index in `rules`."""
 
     broken: tuple[int, ...] = ()
     unsure: tuple[int, ...] = ()
@@ -248,7 +253,7 @@ UNTOUCHED = RuleStep()
 
 
 class Rulebook:
-    """Rules and their automata, without `FOR EACH` rules, which are in `Family`."""
+    """Rules and their automata. `FOR EACH` rules are in `Family` instead."""
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         if any(rule.for_each for rule in rules):
@@ -323,11 +328,11 @@ class MonitorSet:
         return other
 
     def needs(self, values: int, unknown: int) -> int:
-        """Return, as bits, the unknown predicates that can change a rule's next state."""
+        """Return, as bits, the unknown predicates that can change the next state of a rule."""
         return self._book.needs(self.states, values & ~unknown, unknown)
 
     def mask(self, values: Values) -> tuple[int, int]:
-        """Return the true and the known predicates as bits. Names that no rule uses are left out."""
+        """Return the true predicates and the known predicates, each as bits. Names that no rule uses are left out."""
         true = known = 0
         bits = self._book.bits
         for name, value in values.items():
@@ -338,17 +343,19 @@ class MonitorSet:
         return true, known
 
     def step(self, values: int, known: int = -1) -> RuleStep:
-        """Read one act, given the true and the known predicates as bits. By default, all predicates are known."""
+        """Read one act, given the true predicates and the known predicates as bits. By default, all predicates are
+        known.
+        """
         self.states, step = self._book.step(self.states, values, known)
         return step
 
     def tables(self, act: ActValues) -> dict[str, TruthTable]:
-        """Return each rule's table for an act, by rule name. See `Monitor.table`."""
+        """Return the table of each rule for an act, by rule name. See `Monitor.table`."""
         parts = zip(self.rules, self._book.programs, self.states, strict=True)
         return {rule.name: act_table(rule, ready, states, act) for rule, ready, states in parts}
 
     def waiting(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the indexes of the rules that the episode's end breaks, and of the rules that it may break."""
+        """Return the indexes of the rules that the end of the episode breaks, and of those that it may break."""
         broken, open = list[int](), list[int]()
         for place, (ready, states) in enumerate(zip(self._book.programs, self.states, strict=True)):
             holds = {ready.pair.rearming.accepts(state) for state in states} if states is not None else {True, False}
@@ -363,19 +370,19 @@ class Act(Struct, frozen=True):
     """The called tool, or None for a message."""
     arguments: dict[str, Any]
     text: str
-    """The message's text. Empty for a call."""
+    """The text of the message. Empty for a call."""
     sayings: tuple[Message, ...]
     """The user's messages since the agent's previous turn."""
     results: tuple[Result, ...]
     """Tool results since the agent's previous turn."""
     calls_in_turn: int
-    """The number of calls in the turn so far, with this act. The next two fields also cover the turn so far."""
+    """The number of calls in the turn so far, including this act. The next two fields also cover the turn so far."""
     writes_in_turn: int
     text_in_turn: bool
     effect: str
-    """The called tool's effect. Empty for a message."""
+    """The effect of the called tool. Empty for a message."""
     fault: str = ""
-    """The reason why the call's arguments are unreliable."""
+    """The reason why the arguments of the call are unreliable."""
     captured: bool = True
     """False for a message without recorded text."""
     without_call: bool = False
@@ -415,5 +422,5 @@ def turns(events: Sequence[Event]) -> Iterator[TurnSpan]:
 
 
 def says_something(message: Message) -> bool:
-    """Whether a message contains more than spaces. An unrecorded message may."""
+    """Whether a message contains more than spaces. Always True for an unrecorded message."""
     return not message.captured or (bool(message.text) and not message.text.isspace())

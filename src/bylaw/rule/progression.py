@@ -34,7 +34,7 @@ from bylaw.rule.formula import (
 )
 
 Demand = frozenset[int]
-"""The demand on the rest of the trace: all of at least one of these sets. Each set is stored as bits."""
+"""The demand on the rest of the trace: at least one of these sets must be met in full. Each set is stored as bits."""
 State = tuple[int, Demand]
 
 MET: Final[Demand] = frozenset([0])
@@ -44,7 +44,7 @@ DEMAND_CAP = 600
 
 
 class TooLargeError(FormulaError):
-    """Raised if a formula's demand has too many alternatives."""
+    """Raised if the demand of a formula has too many alternatives."""
 
     def __init__(self) -> None:
         super().__init__("the formula is too large to follow", hint="split it into several rules")
@@ -123,7 +123,7 @@ class Progression:
         return found if len(demand) == 1 else _minimal(found)
 
     def _move(self, node: int, now: int) -> Demand:
-        """Return what `node` demands of the rest of the trace. `now` has the past-only parts' current values."""
+        """Return what `node` demands of the rest of the trace. `now` has the current values of the past-only parts."""
         now &= self._reads[node]
         known = self._moves.get((node, now))
         if known is not None:
@@ -212,12 +212,12 @@ class Progression:
 
 
 class _Past:
-    """A formula's past-only parts. One bit per part and the current letter determine their values."""
+    """The past-only parts of a formula. One bit per part and the current letter determine their values."""
 
     def __init__(self) -> None:
         self.bits = 0
         self._program: list[tuple[str, int, int, int]] = []
-        """For each formula: its kind, its operands' indexes or its leaf's number, and its bit.
+        """For each formula: its kind, the indexes of its operands or the number of its leaf, and its bit.
 
         Operands come before their operators.
         """
@@ -225,12 +225,12 @@ class _Past:
         self._watched: dict[int, int] = {}
 
     def watch(self, formula: Formula) -> int:
-        """Return the index of a formula's value in the results of `read`."""
+        """Return the index of the value of a formula in the results of `read`."""
         place = self._place(formula)
         return self._watched.setdefault(place, len(self._watched))
 
     def read(self, bits: int, letter: int) -> tuple[int, int]:
-        """Return the watched formulas' values at a step as bits, and the bits for the next step."""
+        """Return the values of the watched formulas at a step as bits, and the bits for the next step."""
         values: list[int] = []
         after = 0
         for kind, left, right, bit in self._program:
@@ -335,7 +335,7 @@ TruthValue = bool | None
 
 
 def values_of(formula: Formula, steps: Sequence[Mapping[str, TruthValue]]) -> list[TruthValue]:
-    """Return the formula's value at every step."""
+    """Return the value of the formula at every step."""
     match formula:
         case Constant(value):
             return [value] * len(steps)

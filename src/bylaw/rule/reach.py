@@ -19,9 +19,11 @@ class Reach(Struct, frozen=True):
 
 
 def reach(formula: Formula, acts: Sequence[Values]) -> Reach:
-    """Return the places where a rule can break in conversations of these acts, given by their known predicates.
+    """Return the places where a rule can break in conversations that consist of these acts. Each act is given by its
+    known predicates.
 
-    Unknown predicates may have any value. A rule with an automaton too large to search may break anywhere.
+    Unknown predicates may have any value. If the automaton of the rule is too large to search, the rule may break
+    anywhere.
     """
     ready = program(formula)
     face = ready.pair.rearming

@@ -26,11 +26,11 @@ class Rule(Struct, frozen=True):
     physical: bool = False
     """Whether the rule is knowledge. A hard knowledge rule excludes worlds. A soft one makes them less likely."""
     for_each: str | None = None
-    """The key in `FOR EACH key:`. Each of its values has its own monitor."""
+    """The key in `FOR EACH key:`. Each value of the key has its own monitor."""
 
     @property
     def text(self) -> str:
-        """The rule's text for `read_rule`."""
+        """The text of the rule for `read_rule`."""
         return f"FOR EACH {show_name(self.for_each)}: {self.formula}" if self.for_each else str(self.formula)
 
     def denies_alone(self, eps: float) -> bool:
@@ -39,7 +39,7 @@ class Rule(Struct, frozen=True):
 
 
 def threshold_of(eps: float) -> float:
-    """Return the weighted sum for the margin `eps`."""
+    """Return the weighted sum that corresponds to the margin `eps`."""
     return 2 * atanh(max(min(eps, 1 - 1e-15), 1e-15 - 1))
 
 
@@ -96,7 +96,7 @@ class Limit(Struct, frozen=True):
 
     @property
     def whom(self) -> str:
-        """Return the name of the limit's subject, such as `agent`."""
+        """Return the name of what the limit counts by, such as `agent`."""
         return f"`{self.per.rpartition('.')[2]}`"
 
 
@@ -118,7 +118,8 @@ class LintFinding(Struct, frozen=True):
 def lint(
     rules: Iterable[Rule], *, actions: Iterable[str] = (), ways: Collection[str] | None = None
 ) -> list[LintFinding]:
-    """Return all faults. `ways` lists the predicates that have a definition. None skips that check.
+    """Return all faults. `ways` lists the predicates that have a definition. If it is None, definitions are not
+    checked.
 
     A possible fault that cannot be settled within the caps is not reported.
     """

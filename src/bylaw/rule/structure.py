@@ -62,7 +62,7 @@ LARGE = 80
 
 
 def spectral_clusters(adjacency: Matrix, count: int | None = None) -> list[int]:
-    """Return each node's cluster number. By default, the largest eigengap gives the number of clusters."""
+    """Return the cluster number of each node. By default, the largest eigengap gives the number of clusters."""
     size = len(adjacency)
     if size <= 1:
         return [0] * size
@@ -79,7 +79,7 @@ def spectral_clusters(adjacency: Matrix, count: int | None = None) -> list[int]:
 
 
 def eigenpairs(matrix: Matrix) -> tuple[list[float], list[list[float]]]:
-    """Return a symmetric matrix's eigenvalues in ascending order, with their eigenvectors.
+    """Return the eigenvalues of a symmetric matrix in ascending order, with their eigenvectors.
 
     Uses Jacobi rotations or, for a large matrix, scipy if the extra `learn` is installed.
     """
@@ -159,7 +159,7 @@ class Clusters(msgspec.Struct, frozen=True):
 
     @property
     def groups(self) -> list[list[str]]:
-        """Each cluster's predicates before merging."""
+        """The predicates of each cluster before merging."""
         found: dict[int, list[str]] = {}
         for name, label in self.labels.items():
             found.setdefault(label, []).append(name)
@@ -184,7 +184,9 @@ class Likeness:
 
 
 def vagueness(predicates: Texts, *, nearest: int = 3, likeness: Likeness | None = None) -> dict[str, float]:
-    """Return each predicate's mean similarity to its `nearest` neighbours (Eq. 3). A value of 1 means redundant."""
+    """Return the mean similarity of each predicate to its `nearest` neighbours (Eq. 3). A value of 1 means
+    redundant.
+    """
     alike = likeness or Likeness()
     alike.take(predicates.values())
     found: dict[str, float] = {}
@@ -234,7 +236,7 @@ def circuits(rules: Sequence[Rule], actions: Iterable[str], *, eps: float = 0.0)
 
 
 def by_relevance(action: str, rules: Sequence[Rule]) -> list[Rule]:
-    """Return the rules that mention the action, and the physical rules that share predicates with them.
+    """Return the rules that mention the action, and the physical rules that share predicates with these rules.
 
     Any other rule has the same value with and without the action.
     """
@@ -254,7 +256,7 @@ def by_relevance(action: str, rules: Sequence[Rule]) -> list[Rule]:
 def by_clusters(action: str, rules: Sequence[Rule], clusters: Clusters) -> list[Rule]:
     """Return every rule in every cluster that has a rule about the action (Algorithm 3, lines 12 to 25).
 
-    A rule without state predicates has no cluster and so no circuit. The paper does not define this case.
+    A rule without state predicates has no cluster and therefore no circuit. The paper does not define this case.
     """
     chosen: set[str] = set()
     for label in sorted(set(clusters.merged.values())):
