@@ -48,6 +48,22 @@ def test_a_value_that_looks_random_or_is_named_a_secret_is_found(command: str) -
     assert secrets_in_command(command, read_shell(command))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password: correcthorse",
+        "<password>correcthorse</password>",
+        "ENV DB_PASSWORD hunter2x9",
+        "machine x login y password hunter2x9",
+        'setPassword("hunter2x")',
+        "DB_PASS=hunter2x9",
+        "'token': hunter2x9, x",
+    ],
+)
+def test_a_value_after_a_name_is_found_in_a_text(text: str) -> None:
+    assert secrets_in(text)
+
+
 @pytest.mark.parametrize("command", PLAIN)
 def test_ordinary_words_are_no_secrets(command: str) -> None:
     assert secrets_in_command(command, read_shell(command)) == ()
@@ -55,7 +71,15 @@ def test_ordinary_words_are_no_secrets(command: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["token = get_token()", "password: str", "secret = os.environ['SECRET']", "def reset_password(token, key=None):"],
+    [
+        "token = get_token()",
+        "password: str",
+        "secret = os.environ['SECRET']",
+        "def reset_password(token, key=None):",
+        "login(user=user, password=new_password)",
+        "token: TokenType, max_tokens=8192",
+        "The password field is required.",
+    ],
 )
 def test_code_about_secrets_has_none(text: str) -> None:
     assert secrets_in(text) == ()

@@ -1,6 +1,6 @@
-"""Finds values that may be passwords, keys or tokens: they look random, or their names suggest it.
+"""Finds values that may be passwords, keys or tokens: values that look random, and values that follow such a name.
 
-There is no list of token formats. A finding is a reason to ask, not a proof.
+There is no list of token formats. A finding is a reason to ask, not a proof, and not every secret is found.
 """
 
 import re
@@ -8,19 +8,17 @@ from collections.abc import Iterator
 
 from bylaw.reading.shell_programs import Command
 
-_NAMES = (
-    r"passw(?:or)?d|passphrase|pwd|secret|token|credentials?"
-    r"|(?:api|access|private|secret|auth|signing|encryption)[_-]?key"
+_NAME = (
+    r"(?:passw(?:or)?d|passphrase|pwd|secret|token|credentials?"
+    r"|(?:api|access|private|secret|auth|signing|encryption)[_-]?key|(?:pgp|db_?)?pass\b)"
 )
-_NAME = re.compile(rf"(?i).*(?:{_NAMES})|(?:.*[_-])?key")
-_LITERAL = re.compile(
-    rf"(?i)(?:{_NAMES})[\"']?[ \t]*[:=][ \t]*(?:[\"']([^\"'\s$<{{][^\"'\s]{{3,}})[\"']"
-    r"|((?=\S*[0-9])[^\s\"'()\[\]{}<>$,;]{6,})[ \t]*$)",
-    re.MULTILINE,
+_NAMED = re.compile(
+    rf"(?i)((?:--[\w-]*)?{_NAME}[\w-]*+)"
+    r"([\"'\])]*[ \t]*[:=>|,(]{0,2}>?[ \t]*)"
+    r"(?:([\"'])([^\"'\s$<{]{4,})\3|([^\s\"'<>()\[\]{},;|$]{6,}))(?=(.?))"
 )
-"""Matches a literal after a name and a colon or equals sign. Without quotes, the literal must contain a digit and end
-the line.
-"""
+"""Matches a name, the signs after it, and a word in or without quotes."""
+_NAMES_SECRET = re.compile(rf"(?i).*{_NAME}")
 _USER_OF_URL = re.compile(r"://[^/\s:@]*:([^/\s:@$]+)@")
 _RUN = re.compile(r"[A-Za-z0-9+/=_-]{16,}")
 _UNBROKEN = re.compile(r"[A-Za-z0-9]{16,}")
@@ -30,32 +28,47 @@ _HASH = re.compile(r"\b[0-9a-f]{7,64}\b")
 
 def secrets_in(text: str) -> tuple[str, ...]:
     """Return the values in a text that may be secrets."""
-    named = (found[1] or found[2] for found in _LITERAL.finditer(text))
-    return tuple(dict.fromkeys((*_random_in(text), *named, *_USER_OF_URL.findall(text))))
+    return tuple(dict.fromkeys((*_random_in(text), *_named_in(text), *_USER_OF_URL.findall(text))))
 
 
 def secrets_in_command(text: str, commands: tuple[Command, ...]) -> tuple[str, ...]:
-    """Return the values in a shell command that may be secrets. Hashes in `git` commands are excluded."""
+    """Return the values in a shell command that may be secrets: also any value of a variable or an option with such a
+    name. Hashes in `git` commands are left out.
+    """
     found = list(secrets_in(text))
     hashes: set[str] = set()
     for command in commands:
         words = [word.text if word.is_exact else "" for word in command.words]
-        named = [(name, value.text) for name, value in command.assignments if value.is_exact]
+        given = [(name, value.text) for name, value in command.assignments if value.is_exact]
         for word, after in zip(words, (*words[1:], ""), strict=False):
             name, _, value = word.partition("=")
-            named.append((name, value or (after if word.startswith("--") else "")))
+            given.append((name, value or (after if word.startswith("--") else "")))
+            # Quotes in the text may split the word.
             found += secrets_in(word)
-        found += [value for name, value in named if value and _is_secret(name, value)]
+        found += [value for name, value in given if value and _NAMES_SECRET.fullmatch(name)]
         if command.program == "git":
             hashes.update(each for word in words for each in _HASH.findall(word))
     return tuple(each for each in dict.fromkeys(found) if each not in hashes)
 
 
-def _is_secret(name: str, value: str) -> bool:
-    """Whether a name suggests that its value is a secret. A short key may be a database column or a letter."""
-    if _NAME.fullmatch(name) is None:
-        return False
-    return len(value) > 5 or not name.lower().endswith("key")
+def _named_in(text: str) -> Iterator[str]:
+    """Yield the words that follow a name such as `password`.
+
+    After a colon, an equals sign or an option, any word of eight letters counts unless it names a secret itself or is
+    code; otherwise only a quoted word, or one with a digit.
+    """
+    for name, signs, _, quoted, plain, after in _NAMED.findall(text):
+        value = quoted or plain
+        if _NAMES_SECRET.match(value):
+            continue
+        is_given = name.startswith("--") or any(each in signs for each in ":=>")
+        is_code = not quoted and (after in ("(", "[", "{") or "." in value)
+        if value.isascii() and not any(each.isalpha() for each in value):
+            continue
+        if any(each.isdigit() for each in value) or (quoted and signs.strip()):
+            yield value
+        elif is_given and not is_code and len(value) >= 8:
+            yield value
 
 
 def _random_in(text: str) -> Iterator[str]:
@@ -68,7 +81,7 @@ def _random_in(text: str) -> Iterator[str]:
 
 
 def _is_readable(run: str) -> bool:
-    """Whether an unbroken run of letters and digits is a number, or consists of words like `parseHttp2Headers`."""
+    """Whether an unbroken run of letters and digits is a number, or words such as `parseHttp2Headers`."""
     words = _SEGMENT.findall(run)
     letters = [each for each in words if not each.isdigit()]
     if run.isdigit() or (run.islower() and run.isalpha()):
