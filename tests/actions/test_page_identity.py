@@ -255,19 +255,44 @@ FORM = """- form "Pay" [ref=e9]:
 """
 
 
-def test_a_card_names_the_element_its_page_and_what_its_form_holds() -> None:
+def test_a_card_names_the_element_its_page_and_what_all_fields_hold() -> None:
     with Shield(made(PACK)) as shield, shield.session("x") as session:
         show(session, FORM)
         card = session.decide("browser_click", {"target": "e1", "element": "Search"}).card
         assert card is not None
         for each in ("Pay now (button)", HOME, "Name: Ann", "Gift: ticked", "5 EUR"):
             assert each in card.text
-        assert "Newsletter" not in card.text
+        # A field may belong to another form than the one around it (`form=`), which no snapshot shows.
+        assert "Newsletter: b@example.com" in card.text
         assert "Search" not in card.text
         show(session, f"- iframe [ref=e8]:\n  {FORM.strip().replace(chr(10), chr(10) + '  ')}")
         card = session.decide("browser_click", {"target": "e1"}).card
         assert card is not None
         assert "- frame: " in card.text
+
+
+CHOICES = """- form "Checkout" [ref=e1]:
+  - slider "Donation" [ref=e2]: "500"
+  - button "Express" [pressed] [ref=e3]
+  - gridcell "24 Dec" [selected] [ref=e4]
+  - tab "Yearly" [selected] [ref=e5]
+  - checkbox "Terms" [checked=mixed] [ref=e6]
+  - generic [ref=e7]: 1000 EUR
+  - button "Show more" [ref=e8]: Pay 900 EUR
+  - button "Details" [expanded] [ref=e9]:
+    - text: Pay 30 EUR"""
+
+
+def test_a_card_shows_values_states_and_texts() -> None:
+    with Shield(made(PACK)) as shield, shield.session("x") as session:
+        for ref, own in (("e8", 'with the text: "Pay 900 EUR"'), ("e9", "Pay 30 EUR"), ("e3", "[pressed]")):
+            show(session, CHOICES)
+            card = session.decide("browser_click", {"target": ref}).card
+            assert card is not None
+            held = ("Donation: 500", "Express: pressed", "24 Dec: selected", "Yearly: selected", "Terms: ticked: mixed")
+            for each in (own, *held, "1000 EUR", "Show more: Pay 900 EUR"):
+                assert each in card.text
+            assert "expanded" not in card.text
 
 
 AROUND = """- banner [ref=e1]:

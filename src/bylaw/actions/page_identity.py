@@ -10,6 +10,7 @@ from urllib.parse import urldefrag, urljoin
 
 from bylaw.actions.action import FIELDS, PageTerms
 from bylaw.actions.page_state import (
+    CONTROLS,
     FORMS,
     PageState,
     Targeted,
@@ -17,6 +18,7 @@ from bylaw.actions.page_state import (
     label_of,
     name_of,
     named_elements,
+    states_of,
     written_link,
 )
 from bylaw.actions.taking import NotTaken
@@ -81,13 +83,25 @@ def identity_of(page: Page, element: Element) -> dict[str, Any]:
     if len(name) > _LONGEST_NAME:
         raise NotTaken(f"the name of the {element.role} has {len(name):,} characters, too many for a card")
     said: dict[str, Any] = {"element": f"{name} ({element.role})" if name else element.role}
+    text = " ".join(page.text_of(element).split())
+    if text not in name:
+        said["with the text"] = text[:_LONGEST_NAME]
+    if states := states_of(element):
+        said["its state"] = states
     if frame is not None:
         said["frame"] = frame.name or "a document with an unknown address"
     if leads := written_link(page, element):
         said["leads to"] = leads
-    if fields := filled_in(page, page.descendants(form) if form is not None else page.elements):
+    if fields := filled_in(page):
         said["filled in"] = fields
+    if form is not None and (texts := " | ".join(_texts_in(page, form))):
+        said["beside it"] = texts[:_LONGEST_NAME]
     return {**said, "address of the page": page.url, "as shown": _fingerprint(_around(page, element))}
+
+
+def _texts_in(page: Page, form: Element) -> list[str]:
+    """Return the texts in a form or dialog that no control names. One of them may be a field without a role."""
+    return [" ".join(each.text.split()) for each in page.descendants(form) if each.text and each.role not in CONTROLS]
 
 
 def _around(page: Page, element: Element) -> list[Any]:

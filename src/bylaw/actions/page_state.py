@@ -17,11 +17,13 @@ from bylaw.trace.event import Call, Result
 _KEYED = frozenset(("button", "link", "menuitem", "menuitemcheckbox", "menuitemradio", "tab"))
 """Roles of elements that Enter activates. In other elements, Enter submits the form."""
 _PRESSED = _KEYED | {"checkbox", "radio", "switch"}
-_TICKED = frozenset(("checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"))
+_STATES = {"checked": "ticked"}
+_OF_LOOKS = frozenset(("active", "cursor", "disabled", "expanded", "level", "box"))
+"""States that neither hold a value nor show a choice."""
 CONTROLS = _PRESSED | FIELDS | {"option", "slider", "listbox", "treeitem"}
 FRAME = ElementTerms(("iframe",))
-"""A part of a page that comes from another document."""
-FORMS = frozenset(("form", "search"))
+"""A part of a page from another document."""
+FORMS = frozenset(("form", "search", "dialog", "alertdialog"))
 _TABLES = frozenset(("table", "grid", "treegrid"))
 _ELSEWHERE = ("selector", "css", "xpath", "locator", "index", "x", "y", "coordinate", "coordinates", "position")
 """Arguments of other servers that name elements outside the snapshot."""
@@ -307,7 +309,7 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
             headings = (each.name for each in shown if each.role == "heading" and not _has_field(page, each))
             return _one(take, (value for name in headings for value in _found_in(take.pattern, name)))
         case "page", "fields":
-            if not (fields := filled_in(page, page.elements)):
+            if not (fields := filled_in(page)):
                 raise NotTaken(f"the page shows no `{take.name}`")
             return fields
         case "page", _:
@@ -415,19 +417,31 @@ def _field(take: Take, page: Page, terms: PageTerms) -> str:
     return _held(page, fields[0])
 
 
-def filled_in(page: Page, elements: Sequence[Element]) -> list[str]:
-    """Return the fields and ticked boxes among some elements of a page, with names and values."""
+def filled_in(page: Page) -> list[str]:
+    """Return what a page's fields and other controls hold and which state they are in, with their names."""
     found: list[str] = []
-    for element in elements:
-        if element.role in _TICKED:
-            held = "ticked" if element.state("checked") is not None else ""
-        elif element.role in FIELDS | {"listbox"}:
-            held = _held(page, element)
-        else:
+    end = 0
+    for element in page.elements:
+        is_field = element.role in FIELDS or element.role == "listbox"
+        if element.at < end:
             continue
-        if held := " ".join(held.split()):
-            found.append(f"{' '.join(element.name.split()) or element.role}: {held}")
+        if is_field:
+            end = element.at + 1 + len(page.descendants(element))
+        said = [_held(page, element)] if is_field else [element.text] if element.role in CONTROLS else []
+        said = [" ".join(each.split()) for each in (*said, *states_of(element))]
+        name = " ".join(element.name.split())
+        if told := ", ".join(each for each in said if each and each != name):
+            found.append(f"{name or (page.text_of(element) if not is_field else '') or element.role}: {told}")
     return found
+
+
+def states_of(element: Element) -> list[str]:
+    """Return the states of an element in words, without those that say how the page looks."""
+    return [
+        _STATES.get(name, name) if value in ("", "true") else f"{_STATES.get(name, name)}: {value}"
+        for name, value in element.states
+        if name not in _OF_LOOKS
+    ]
 
 
 def _held(page: Page, field: Element) -> str:

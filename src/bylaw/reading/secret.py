@@ -65,9 +65,8 @@ def _named_in(text: str) -> Iterator[str]:
         is_code = not quoted and (after in ("(", "[", "{") or "." in value)
         if value.isascii() and not any(each.isalpha() for each in value):
             continue
-        if any(each.isdigit() for each in value) or (quoted and signs.strip()):
-            yield value
-        elif is_given and not is_code and len(value) >= 8:
+        has_digit = any(each.isdigit() for each in value)
+        if has_digit or (quoted and signs.strip()) or (is_given and not is_code and len(value) >= 8):
             yield value
 
 
