@@ -12,6 +12,7 @@ from bylaw.errors import BylawError
 from bylaw.record import Conflict, Draft, Log, open_store
 from bylaw.record.approval import Change, draft
 from bylaw.record.verify import verify
+from tests.command import bylaw
 from tests.record.test_log import event, fill
 from tests.stores import KEY
 
@@ -206,3 +207,21 @@ def test_a_row_of_an_approval_is_held_against_its_entries(tmp_path: Path, statem
     (fault,) = verify(store, "default", key=KEY).faults
     assert said in fault
     store.close()
+
+
+def test_who_approved_is_read_from_the_entries(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with Log(str(path)) as log:
+        asked = Change("c/1", "waiting", expires=time.time() + 99, tool="pay", arguments={"amount": "5"})
+        log.append([draft("default", "c", asked)])
+        log.approve("c/1", by="ann")
+        log.append([draft("default", "c", Change("c/1", "used"))])
+        with sqlite3.connect(path) as connection:
+            # Earlier versions kept no answer of an approval that was used.
+            hide = "cast(json_remove(body, '$.answer', '$.answered') as blob)"
+            connection.execute(f"update approvals set body = {hide}")
+        connection.close()
+        assert [each.answer for each in log.approvals("default")] == [None]
+        shown = [*log.supported("default")[0], *log.recently_answered("default", 5)]
+    assert [each.answer.by for each in shown if each.answer is not None] == ["ann", "ann"]
+    assert "approved by ann" in bylaw(tmp_path, "log", "approvals", "--all", "--log", path).stdout

@@ -230,13 +230,14 @@ def approvals_command(
 
     Approvals are checked against the log. If the log does not confirm one, the exit status is 1.
     """
-    from bylaw.record.verify import unsupported
+    from bylaw.record.verify import checked
 
     now, store = time.time(), of.existing()
     found = store.approvals(of.tenant, status=None if every else "waiting")
     # An expired approval has the state `waiting` until the call is made again.
     found = [each for each in found if every or each.expires > now]
-    wrong = unsupported(store, of.tenant, found)
+    right, wrong = checked(store, of.tenant, found)
+    found = [right.get(each.id, each) for each in found]
     if as_json:
         faults = [{"fault": wrong[each.id]} if each.id in wrong else {} for each in found]
         print_json([msgspec.to_builtins(each) | fault for each, fault in zip(found, faults, strict=True)])

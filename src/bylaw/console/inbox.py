@@ -154,7 +154,6 @@ class InboxPages(ServicePages):
     def _values(self, asked: Asked, told: str = "") -> dict[str, Any]:
         tenant, now, log = asked.visitor.tenant, time.time(), self._service.log
         waiting, wrong = log.supported(tenant, status="waiting")
-        every = [each for each in log.approvals(tenant) if each.answer is not None]
         put = list(customer_cards(self._service, tenant, now))
         self._remember(tenant, put, now)
         cards = [
@@ -166,7 +165,7 @@ class InboxPages(ServicePages):
             "title": f"({len(cards)}) Inbox · Bylaw" if cards else "Inbox · Bylaw",
             "cards": cards,
             "put": put,
-            "answered": sorted(every, key=lambda each: each.answered, reverse=True)[:ANSWERED],
+            "answered": log.recently_answered(tenant, ANSWERED),
             "wrong": wrong,
             "told": told,
             "waiting": self._waiting(tenant),

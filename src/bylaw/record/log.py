@@ -25,7 +25,7 @@ from bylaw.record.journal import Answers, Journal, LogError
 from bylaw.record.reading import Reading
 from bylaw.record.stop import LONGEST, NO_STOPS, WORDS, Lift, Stop, Stopped, Stops, Target, new_id, standing, stop_draft
 from bylaw.record.store import open_store
-from bylaw.record.verify import unsupported
+from bylaw.record.verify import checked
 
 LOOKING = 5.0
 """How long until the chain is checked again, in seconds."""
@@ -141,18 +141,25 @@ class Log(Reading):
     def supported(self, tenant: str, *, status: Status | None = None) -> tuple[list[Approval], dict[str, str]]:
         """Return by id the approvals that match the log's entries, and the errors in all other approvals."""
         with self.at_one_moment(), self._reading():
-            found = self.approvals(tenant, status=status)
-            wrong = unsupported(self, tenant, found)
-        return [each for each in found if each.id not in wrong], wrong
+            right, wrong = checked(self, tenant, self.approvals(tenant, status=status))
+        return [*right.values()], wrong
+
+    def recently_answered(self, tenant: str, most: int) -> list[Approval]:
+        """Return up to `most` answered approvals that match the log's entries, the latest answer first."""
+        with self.at_one_moment(), self._reading():
+            found = [each for each in self.approvals(tenant) if each.status != "waiting"]
+            found.sort(key=lambda each: max(each.answered, each.ended, each.asked), reverse=True)
+            right, _ = checked(self, tenant, found[: 2 * most])
+        answered = [each for each in right.values() if each.answer is not None]
+        return sorted(answered, key=lambda each: each.answered, reverse=True)[:most]
 
     def asked(self, tenant: str, id: str) -> Approval | None:
         """Return an approval if it matches the log's entries. Otherwise, return None."""
         with self.at_one_moment(), self._reading():
-            found = self.approvals(tenant, id=id)
-            wrong = unsupported(self, tenant, found)
+            right, wrong = checked(self, tenant, self.approvals(tenant, id=id))
         if wrong:
             raise LogError(f"approval `{id}` contradicts the log: {wrong[id]}; see `bylaw log verify`")
-        return found[0] if found else None
+        return right.get(id)
 
     def stops(self, tenant: str) -> Stops:
         """Return the active stops as last read."""
@@ -265,7 +272,7 @@ class Log(Reading):
             raise UsageError("an approval needs the name of the person who answers", hint="pass `by`")
         for asked in self._approval(tenant, change.approval):
             with self.at_one_moment(), self._reading():
-                wrong = unsupported(self, tenant, self.approvals(tenant, id=asked.id))
+                _, wrong = checked(self, tenant, self.approvals(tenant, id=asked.id))
             if why := wrong.get(asked.id):
                 hint = "see `bylaw log verify`"
                 raise UsageError(f"approval `{asked.id}` contradicts the log: {why}", hint=hint)

@@ -170,14 +170,20 @@ def _faults(entry: Entry, before: bytes) -> list[str]:
     return found
 
 
-def unsupported(store: Reading, tenant: str, approvals: Iterable[Approval]) -> dict[str, str]:
-    """Return the approvals that contradict their conversations' entries, by id, each with an explanation."""
-    found: dict[str, str] = {}
+def checked(store: Reading, tenant: str, approvals: Iterable[Approval]) -> tuple[dict[str, Approval], dict[str, str]]:
+    """Return approvals by id as their conversations' entries state them. For each one whose row contradicts the
+    entries, return why instead.
+    """
+    right: dict[str, Approval] = {}
+    wrong: dict[str, str] = {}
     for approval in approvals:
         told = told_by(store.conversation(tenant, approval.conversation)).get(approval.id)
-        if why := _differs(approval, told):
-            found[approval.id] = why
-    return found
+        why = _differs(approval, told)
+        if told is None or why:
+            wrong[approval.id] = why
+        else:
+            right[approval.id] = told
+    return right, wrong
 
 
 def told_by(entries: Iterable[Entry]) -> dict[str, Approval]:
