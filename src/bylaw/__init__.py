@@ -70,7 +70,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Importing `bylaw` is cheap; each name is loaded on first use.
+    # Importing `bylaw` is cheap, because each name is loaded on first use.
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module `bylaw` has no `{name}`")

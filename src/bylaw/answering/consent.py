@@ -29,7 +29,7 @@ _LAST = 12_000
 _RECENT = 330
 """The maximum number of characters shown from a message in the second-to-last exchange."""
 _EARLIER = {"user": 160, "agent": 90, "tool": 0}
-"""The maximum number of characters shown from any earlier message, by speaker."""
+"""The maximum number of characters shown from any earlier message, keyed by speaker."""
 _CHANGE, _OUTCOME = 300, 150
 """The maximum length of an earlier write, and of its result."""
 _BEFORE, _AFTER = 80, 160

@@ -183,7 +183,7 @@ def _policy(draft: Draft, work: Work, document: Document) -> dict[str, Any]:
 
 
 def unenforced(files: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return the policies that have neither a guard nor a rule, by id."""
+    """Return the policies that have neither a guard nor a rule, keyed by id."""
     parts = ("guards/", "rules.yaml", "policies.yaml")
     found = [pair for path in files if path.startswith(parts) for pair in read_items(path, files[path]).items()]
     held = {key[1] for key, _ in found if key[0] == "guards"}

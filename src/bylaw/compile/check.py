@@ -39,9 +39,9 @@ class Check(Struct, frozen=True):
     """Why the policy is not enforced."""
     repairs: int = 0
     generated: int = 0
-    """The number of generated inputs that the check ran on."""
+    """The number of generated inputs on which the check ran."""
     divided: int = 0
-    """The number of inputs for which two generations gave different results."""
+    """The number of inputs for which two versions gave different results."""
     shown: str = ""
     """A digest of all text in the check's questions. An unchanged digest means that the check can be reused."""
 

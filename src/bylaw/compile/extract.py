@@ -161,7 +161,7 @@ class Repeats(Struct, frozen=True):
     drafts: tuple[Draft, ...]
     """The drafts without repetitions. If two repeated drafts differ, their quotes state where they come from."""
     dropped: dict[str, str]
-    """The repeated drafts by id, each with the draft that it repeats."""
+    """The repeated drafts, keyed by id, each with the draft that it repeats."""
     questions: dict[str, tuple[Question, ...]]
     """Questions about policies that quote the same text in different sections."""
 
@@ -269,9 +269,9 @@ class Extraction(Struct, frozen=True):
     dropped: tuple[str, ...] = ()
     """The policies that were left out, with the reasons."""
     aside: dict[str, str] = {}
-    """Remarks on sentences that no policy cites, by digest."""
+    """Remarks on sentences that no policy cites, keyed by digest."""
     questions: dict[str, tuple[Question, ...]] = {}
-    """Questions for the document's owner, by policy."""
+    """Questions for the document's owner, keyed by policy."""
     repeats: dict[str, str] = {}
     """Policies that were left out because a policy in another section has the same quote and meaning."""
 

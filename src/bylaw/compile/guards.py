@@ -1,11 +1,11 @@
 """Writes guards. Cases and code are written from the sentences, independently of each other, and then compared.
 
-Two versions of the code and one set of cases are three readings of a policy. If they differ, a referee who sees none of
-them interprets the sentences. Code that fails a case is repaired a few times. If it still fails, the policy gets no
-guard.
+Two versions of the code and one set of cases are three readings of a policy. If they differ, a referee interprets the
+sentences without seeing any of them. Code that fails a case is repaired a few times. If it still fails, the policy gets
+no guard.
 
 If a sentence states a number that the code does not use, the reviewer gets a hint. A guard that uses a different
-number, such as 60 days instead of 30, is wrong unless a case shows that it applies the stated number.
+number, such as 60 days instead of 30, is wrong. The exception is a guard that a case shows to apply the stated number.
 """
 
 import ast
@@ -115,7 +115,7 @@ def one_function(text: str, name: str) -> str:
 def read_given_cases(
     answer: tuple[Sequence[Case], Sequence[str]], policies: Sequence[Policy], bench: Bench, uncheckable: Container[str]
 ) -> tuple[dict[str, list[Case]], list[str]]:
-    """Return the cases in an answer, by policy, and the answer's faults. `uncheckable` policies need no cases."""
+    """Return the cases in an answer, keyed by policy, and the answer's faults. `uncheckable` policies need no cases."""
     listed, complaints = answer[0], [*answer[1]]
     found: dict[str, list[Case]] = {policy.id: [] for policy in policies}
     for case in listed:

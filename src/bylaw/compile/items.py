@@ -90,7 +90,7 @@ class _Chunk(Struct):
 
 
 def edited(path: str, text: str, made: str, wanted: Items) -> str:
-    """Return a file's text with the wanted items. Unchanged items are copied from `text`, changed ones from `made`."""
+    """Return a file's text with the wanted items. Unchanged items come from `text`, changed items from `made`."""
     try:
         found = _edited(path, text, made, wanted)
         if read_items(path, found) == wanted:
@@ -220,7 +220,7 @@ class Merge(Struct):
     base: Items
     """The base of the next merge. It still has the old item for every unresolved conflict."""
     questions: dict[str, list[Question]] = field(default_factory=dict[str, list[Question]])
-    """Questions for the owner, by policy."""
+    """Questions for the owner, keyed by policy."""
     notes: list[str] = field(default_factory=list[str])
     """Conflicts that concern no policy."""
 

@@ -95,8 +95,8 @@ def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label]) -> lis
 
 
 def leans(pack: Pack, trajectory: Trajectory) -> dict[int, tuple[float, ...] | None]:
-    """Return each soft rule's value for a call, by step: -1 against, 1 for, 0 uncertain. None for a call that a hard
-    rule denies.
+    """Return each soft rule's value for a call, keyed by step: -1 against, 1 for, 0 uncertain. None if a hard rule
+    denies the call.
     """
     names = [rule.name for rule in soft_rules(pack)]
     session = Session(pack)

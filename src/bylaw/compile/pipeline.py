@@ -55,7 +55,7 @@ class Source(Struct, frozen=True):
     refinements: int = 0
     """The maximum number of rules to refine. 0 turns refinement off."""
     labels: Mapping[str, Sequence[Label]] | None = None
-    """Labels by conversation. Rule weights are learned from them."""
+    """Labels keyed by conversation. Rule weights are learned from them."""
     owner: "Owner | None" = None
     """The owner's edits since the earlier compile."""
     rejected: Mapping[str, str] = {}
@@ -102,7 +102,7 @@ class Work(Struct):
 
     @property
     def questions(self) -> dict[str, tuple[Question, ...]]:
-        """Questions for the document's owner, by policy."""
+        """Questions for the document's owner, keyed by policy."""
         found = dict(self.overlaps)
         for name, asked in (pair for each in self.extractions for pair in each.questions.items()):
             found[name] = (*asked, *found.get(name, ()))

@@ -33,7 +33,7 @@ class Plausible:
         self._negative = {place for owner, schema in schemas.items() for place in _declared_negative(owner, schema)}
         self._lengths: dict[Place, list[int]] = {}
         earlier: dict[tuple[str, str, str], set[tuple[datetime, datetime]]] = {}
-        """Pairs of dates with the earlier date first, by path and by the names of both fields."""
+        """Pairs of dates with the earlier date first, keyed by path and by the names of both fields."""
         for owner, whole in recorded:
             for path, record in _records(owner, whole):
                 self._negative |= {(path, name) for name, value in record.items() if _is_negative(value)}

@@ -52,7 +52,7 @@ class Step(Struct, frozen=True):
 
 
 class Ruleset:
-    """Rules by policy. A predicate has the same meaning in all policies."""
+    """Rules keyed by policy. A predicate has the same meaning in all policies."""
 
     def __init__(self, bench: Bench, checks: Mapping[str, Check], embed: Embedder | None = None) -> None:
         self.bench = bench

@@ -61,7 +61,7 @@ _SORT = json_prompt("sort", _Answer, max_tokens=8192)
 def sort(
     desk: Desk, drafts: Sequence[Draft], cards: Mapping[str, Card], known: Mapping[str, Sorted]
 ) -> dict[str, Sorted]:
-    """Classify each policy, by id. Asks only about policies that are not classified yet."""
+    """Classify each policy. Asks only about policies that are not classified yet."""
 
     def ask(group: Sequence[Draft]) -> dict[str, Sorted]:
         policies = "\n\n".join(draft_text(draft) for draft in group)

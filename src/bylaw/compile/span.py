@@ -14,7 +14,7 @@ from bylaw.policy.document import Document, Quote, Range, Sentence, Which, place
 
 
 class Listed(Struct, frozen=True):
-    """A policy in the form in which an answer lists it."""
+    """A policy as listed in an answer."""
 
     id: str
     definition: str

@@ -40,7 +40,7 @@ OddWords = Mapping[tuple[str, str], set[str | None]]
 def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]) -> tuple[list[str], OddWords]:
     """Return the tools whose observations contradict recorded results, and the look-ups that show nothing.
 
-    Also return the recorded values that enumerations lack, by entity and field.
+    For each entity and field, also return the recorded values that the enumeration lacks.
     """
     wrong: Counter[tuple[str, tuple[str, ...]]] = Counter()
     count: Counter[str] = Counter()

@@ -135,7 +135,7 @@ class MadeOf(Struct, frozen=True, forbid_unknown_fields=True):
     refine: int = 0
     embedder: str = ""
     written: dict[str, str] = {}
-    """Each file's digest as compiled, by path. A different digest means that the file was edited."""
+    """The digest of each file as compiled, keyed by path. A different digest means that the file was edited."""
 
 
 class _Kept(Struct, frozen=True):

@@ -69,7 +69,7 @@ class Acting:
         self._performing = Performing(actions)
         self._last: ActedCall | None = None
         self.put: dict[int, Call] = {}
-        """The calls that cards show, by step."""
+        """The calls that cards show, keyed by step."""
         self.made: dict[int, ActedCall] = {}
 
     def of(self, call: Call, step: int, start: int) -> ActedCall | None:

@@ -37,8 +37,8 @@ class RuleFinding(Struct, frozen=True):
     rule: Rule
     standing: RuleStanding
     values: tuple[tuple[str, bool | None], ...] = ()
-    """The values of the rule's predicates at the act, by name. None means that a value is unknown. Empty for a rule
-    that was still waiting.
+    """The values of the rule's predicates at the act, keyed by name. None means that a value is unknown. Empty for a
+    rule that was still waiting.
     """
     whys: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     """The reasons for some predicates' values. For consent, they include the text shown to the user and when it was

@@ -148,7 +148,7 @@ def beyond(limit: Limit, calls: Iterable[LimitedCall]) -> list[LimitedCall]:
 
 
 def over_and_open(limit: Limit, calls: Sequence[LimitedCall]) -> tuple[list[LimitedCall], list[LimitedCall]]:
-    """Return the calls that certainly exceeded the limit, in order, and those that may have exceeded it."""
+    """Return the calls that certainly exceeded the limit, in order, and the calls that may have exceeded it."""
     sure = _Times(call for call in calls if call.is_sure and call.whose is not None)
     every = _Times((call for call in calls if call.whose is not None), is_sure=False)
     strays = _Times(call for call in calls if call.whose is None)

@@ -113,7 +113,7 @@ class PredicateValues:
         self._is_live = is_live
         self._spares_calls = is_live and answer is not None
         self.answered: dict[tuple[str, int], Answered] = {}
-        """Answers so far, by predicate and step."""
+        """Answers so far, keyed by predicate and step."""
         self._stated: dict[tuple[str, int], Answered] = {}
         """Answers about what the user stated, including facts that no guard has read yet."""
         for each in known:

@@ -249,7 +249,7 @@ class Session:
 
     @property
     def answered(self) -> Collection[Answered]:
-        """Answers about predicates that code could not settle, in the order in which the questions were asked."""
+        """Answers about predicates that code could not settle, in the order of the questions."""
         return self.values.answered.values()
 
     def refuse(self, call: Call, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> Call:

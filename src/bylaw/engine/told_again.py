@@ -195,8 +195,8 @@ def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool
 
 
 def _in_order(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, int]:
-    """Return the number of words up to the last known one, and its position among the known words. Known words must
-    appear in the same order in both lists.
+    """Return the number of words up to the last known word, and that word's position among the known words. Known words
+    must appear in the same order in both lists.
     """
     places: dict[Word, list[int]] = {}
     for at, word in enumerate(known, 1):

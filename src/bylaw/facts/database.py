@@ -20,7 +20,7 @@ Index = dict[str, dict[Key, WorldRecord]]
 
 
 class _Records:
-    """Records by entity and key. If an entity is `partial`, a missing record is treated as unknown."""
+    """Records keyed by entity and key. If an entity is `partial`, a missing record is treated as unknown."""
 
     def __init__(self, schema: Schema, index: Index, partial: Set[str] = frozenset()) -> None:
         self._entities, self._index, self._partial = schema.entities, index, partial

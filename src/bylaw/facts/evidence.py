@@ -63,7 +63,7 @@ class EvidenceCount:
     def __init__(self, schema: Schema | None = None) -> None:
         self.graded: dict[str, Counter[EvidenceGrade]] = {}
         self._lookups: dict[str, tuple[Tool, list[Observation] | None]] | None = None
-        """The pack's look-ups, each with its observations. None without a pack; all tools are then included."""
+        """The pack's look-ups, each with its observations. Without a pack, this is None and all tools are included."""
         self._mapped: frozenset[str] = frozenset()
         if schema is not None:
             shows = {name: [each for found in kinds.values() for each in found] for name, kinds in schema.shows.items()}

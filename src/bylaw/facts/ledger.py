@@ -190,7 +190,7 @@ class Ledger(ShownThings):
         to show the field.
         """
         self._to_show: dict[int, CallRecord] = {}
-        """Refused calls, by step, for which a shield made look-ups that the agent has not seen yet."""
+        """Refused calls for which a shield made look-ups that the agent has not seen yet, keyed by step."""
 
     @cached_property
     def _missing(self) -> MissingResults:

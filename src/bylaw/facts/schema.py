@@ -93,7 +93,7 @@ def names_in(scope: PathScope, old: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def typed(entity: Entity, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the typed fields of a record, leaving out those that cannot be converted."""
+    """Return the typed fields of a record. Fields that cannot be converted are left out."""
     known: dict[str, Any] = {}
     for name, value in record.items():
         if name in entity.fields and value is not UNSEEN:
@@ -228,11 +228,11 @@ class Schema(Struct, frozen=True):
     entities: dict[str, Entity]
     tools: dict[str, Tool]
     shows: dict[str, dict[str, tuple[Observation, ...]]]
-    """The ways in which results show an entity, by tool and entity."""
+    """The ways in which results show an entity, keyed by tool and entity."""
     changes: dict[str, tuple[Change, ...]]
     effects: dict[str, tuple[WorldChange, ...]]
     searches: dict[tuple[str, str], FieldSearch] = field(default_factory=dict[tuple[str, str], FieldSearch])
-    """Look-up functions by entity and field. They are used if no observation shows the field."""
+    """Look-up functions, keyed by entity and field. They are used if no observation shows the field."""
     stored: dict[str, tuple[Stored, ...]] = field(default_factory=dict[str, tuple[Stored, ...]])
     """The places where a database with a different structure keeps an entity's records."""
     called: Mapping[str, Tool] = {}

@@ -80,8 +80,8 @@ class SeenThing:
 class ShownThings:
     """Everything that results have shown in one trajectory, by entity.
 
-    A result is decoded once, when a guard requests an entity that the result may show. Every query is made as of a
-    step, so later events never change the answer for a judged call.
+    A result is decoded once, when a guard requests an entity that the result may show. Every query has a step and
+    ignores later events, so the answer for a judged call never changes.
     """
 
     _looked_for_times = 0
@@ -126,7 +126,7 @@ class ShownThings:
         return self._things[entity].get(key)
 
     def keys(self, entity: Entity) -> Iterable[Key]:
-        """Return the keys of an entity shown so far, in the order in which they were first shown."""
+        """Return the keys of an entity shown so far, in the order of their first appearance."""
         self._absorb(entity.name)
         return self._things.get(entity.name, {})
 

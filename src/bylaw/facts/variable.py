@@ -205,7 +205,7 @@ class Variable(NamedTuple):
     universe: ValueSet
     step: int | None
     needs: Mapping[Fact, Origin]
-    """The unknown facts, in the order in which they were encountered."""
+    """The unknown facts, in the order of their first appearance."""
     kind: str
     thing: tuple[str, Any] | None = None
     """For `exists`: the entity whose existence is in question."""

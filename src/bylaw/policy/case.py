@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from bylaw.policy.yaml import Located, Read, Scalar, ShapeError, read_record
 
 Things = dict[str, dict[str, Any] | None]
-"""Records by entity name, such as `Order[O1]`. None if the entity does not exist."""
+"""Records keyed by entity, such as `Order[O1]`. None if the entity does not exist."""
 
 
 _OPPOSITES = {"permit": "deny", "deny": "permit", "kept": "broken", "broken": "kept"}

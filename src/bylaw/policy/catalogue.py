@@ -56,7 +56,7 @@ def read_catalogue_file(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def read_catalogue(text: bytes, *, file: str) -> dict[str, dict[str, Any]]:
-    """Return descriptions and parameters by tool. Raises `CatalogueError` if there are no tools."""
+    """Return each tool's description and parameters. Raises `CatalogueError` if there are no tools."""
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -77,7 +77,7 @@ def is_cut(text: str) -> bool:
 
 
 def any_of(patterns: Sequence[Pattern], texts: Sequence[str]) -> Callable[[str], bool]:
-    """Return a function that tells whether any of the patterns occurs in a text."""
+    """Return a function that reports whether any of the patterns occurs in a text."""
     # A flag or a named group could affect other parts of the combined pattern.
     whole = None
     if len(texts) > 1 and not any(_MARKED.search(text) for text in texts):

@@ -249,7 +249,7 @@ class Tool(Struct, frozen=True):
     also_called: tuple[str, ...] = ()
     """Words for the tool's action that do not occur in the tool's name."""
     others: Any = False
-    """Additional arguments that are allowed: none, any (`true`), or those that match a schema, as in
+    """Additional arguments that are allowed: none, any (`true`), or only arguments that match a schema, as in
     `additionalProperties`.
     """
     surely_refused: str = ""
@@ -589,7 +589,7 @@ class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
     unguarded: Unguarded | None = None
     """The answer to a write that no policy applies to. The default is to ask under `enforce` and to allow otherwise."""
     unguarded_tools: dict[str, Unguarded] = field(default_factory=dict[str, "Unguarded"])
-    """The answer to such a write, by tool."""
+    """The answer to such a write, keyed by tool."""
     resolve: Resolve = "agent"
     """Who makes a missing look-up: the agent, or the shield through the host's tools. With `live`, the shield uses the
     result. With `show`, the agent sees the result and repeats the call.

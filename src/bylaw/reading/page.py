@@ -76,7 +76,7 @@ class Page(Struct, frozen=True, dict=True):
     is_complete: bool = True
     """False if the snapshot is truncated or contains only changes."""
     properties: dict[int, dict[str, str]] = {}
-    """The `url` or `placeholder` of an element, by index."""
+    """The `url` or `placeholder` of an element, keyed by index."""
 
     @cached_property
     def _by_ref(self) -> dict[str, Element]:

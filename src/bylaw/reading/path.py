@@ -15,7 +15,7 @@ MAX_CHARACTERS = 4096
 
 
 class Place(Struct, frozen=True):
-    """The location to which a path leads."""
+    """The location that a path leads to."""
 
     path: str
     """The whole path with `/` as the separator, and without `.` and `..`."""

@@ -50,8 +50,8 @@ class Held(NamedTuple):
     """
 
     def places(self) -> set[int]:
-        """Return the steps of the results from which values may be taken: the sources that the user named and the pages
-        opened from those sources.
+        """Return the steps of the results that may provide values: the sources that the user named, and the pages
+        opened from them.
         """
         naming = Naming(self.view)
         sources = [source for slot in self.deed.slots for source in slot.sources]
@@ -63,7 +63,7 @@ class Held(NamedTuple):
         }
 
     def shown(self) -> set[int]:
-        """Return the steps of the results to look at: those in `places` or, if none of them contains the names, all
+        """Return the steps of the results to examine: those in `places`. If none of them contains the names, return all
         results from a named tool.
         """
         found = self.places()

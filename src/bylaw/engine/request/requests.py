@@ -50,12 +50,12 @@ class Requests:
         self._provenance = ledger.provenance(context)
         self._keeping = Keeping(ledger.schema.tools, self._provenance, self._handed_over, delegation=delegation)
         self.granted: list[Granted] = []
-        """The model's answers, in the order in which the questions were asked."""
+        """The model's answers, in the order of the questions."""
         self._allowances: dict[int, Allowance] = {}
-        """Allowances by number of user messages."""
+        """Allowances keyed by the number of user messages."""
         self._texts: dict[str, Allowance] = {}
-        """Allowances by digest. The digest covers any instructions that the user told the agent to follow, and the
-        user's words before them.
+        """Allowances keyed by digest. The digest covers any instructions that the user told the agent to follow, and
+        the user's words before them.
         """
         self.know(known)
         self._unread: dict[int, Allowance] = {}
@@ -66,7 +66,7 @@ class Requests:
         self._text = (0, "")
         """The number and text of the user's messages at the last request."""
         self._found: dict[int, tuple[Objection, ...]] = {}
-        """Objections to calls, by step."""
+        """Objections to calls, keyed by step."""
 
     def know(self, granted: Iterable[Granted]) -> None:
         for each in granted:

@@ -150,7 +150,7 @@ class View:
         return self.places(step_of(sight))
 
     def records(self, step: int) -> list[Mapping[str, str]]:
-        """Return the records in a result, normalised, by field."""
+        """Return the normalised records in a result, each as a mapping of fields."""
         places = self.places(step)
         return [places.fields(number) for number in range(len(places.records))]
 
