@@ -20,7 +20,7 @@ ATTESTATIONS = "attestations.yaml"
 
 
 class Attestation(Struct, frozen=True):
-    """A reviewer's answer on whether an undecided call followed a policy."""
+    """A reviewer's decision whether an undecided call followed a policy."""
 
     finding: str
     """The call, as `CONVERSATION:STEP`."""
@@ -60,7 +60,7 @@ def file_beside(out: Path, name: str) -> Path:
 
 
 def read_attestations(path: Path) -> dict[str, Attestation]:
-    """Return the last answer for each digest. If the file does not exist, return no answers."""
+    """Return the last answer for each digest. If the file does not exist, the mapping is empty."""
     return by_digest(every_attestation(path))
 
 
@@ -70,7 +70,7 @@ def by_digest(given: Iterable[Attestation]) -> dict[str, Attestation]:
 
 
 def every_attestation(path: Path) -> list[Attestation]:
-    """Return the attestations in a file, in order. If the file does not exist, return none."""
+    """Return the attestations in a file, in order. If the file does not exist, the list is empty."""
     if not path.is_file():
         return []
     listed = cast("list[Any]", read_yaml_file(path, file=str(path)).data.get("attestations") or [])
@@ -84,7 +84,7 @@ def every_attestation(path: Path) -> list[Attestation]:
 def settle(
     verdicts: Sequence[CallVerdict], attested: Mapping[int, Mapping[str, Attestation]]
 ) -> tuple[list[CallVerdict], list[RuleFinding], list[Settled]]:
-    """Apply reviewers' answers, given by step and policy.
+    """Apply reviewers' answers, which are keyed by step and policy.
 
     Return the new verdicts, the rules that reviewers marked as broken, and the settled questions.
     """

@@ -64,8 +64,8 @@ class Comparison(Struct, frozen=True):
     still: list[Finding]
     waived: list[tuple[Finding, tuple[Waiver, ...]]]
     fixed: list[Finding]
-    """Earlier findings that no longer occur, although their conversations were audited again. If only some policies no
-    longer flag a call, only those are listed.
+    """Earlier findings that no longer occur, although their conversations were audited again. If some policies still
+    flag a call, only the other policies are listed.
     """
     gone: list[Finding]
     """Earlier findings whose conversations were not audited again."""
@@ -109,7 +109,7 @@ class Standings(Struct, frozen=True):
 
 
 class Baseline(Struct, frozen=True):
-    """The findings of an earlier audit, by criterion and id. The two audits may use different criteria."""
+    """The findings of an earlier audit, keyed by criterion and id. The two audits may use different criteria."""
 
     folder: Path
     findings: dict[Criterion, dict[str, Finding]]

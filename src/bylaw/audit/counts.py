@@ -111,7 +111,7 @@ class Counts:
         return made
 
     def under(self, *prefix: str) -> dict[str, int]:
-        """Return the counts under this prefix, by the last part of their names."""
+        """Return the counts with this prefix, keyed by the last part of their names."""
         size = len(prefix)
         found = [(key[size], n) for key, n in self.numbers.items() if len(key) == size + 1 and key[:size] == prefix]
         return dict(sorted(found))
@@ -216,7 +216,7 @@ class Counts:
                 counts["reason", criterion, reason] += 1
 
     def add_rules(self, agent: str, broken: Sequence[tuple[str, str]]) -> None:
-        """Count the rules broken in one conversation by severity, per occurrence and per conversation."""
+        """Count the rules broken in one conversation, grouped by severity. Count both occurrences and conversations."""
         counts = self.numbers
         for name, severity in broken:
             counts["rule", name, "broken"] += 1
@@ -226,7 +226,7 @@ class Counts:
             counts["rule", name, "agents", agent] += 1
 
     def add_open(self, pack: Pack, verdicts: Sequence[CallVerdict]) -> None:
-        """Count the undecided rules for a conversation's executed calls, by reason."""
+        """Count the undecided rules for a conversation's executed calls, grouped by reason."""
         names: set[str] = set()
         for verdict in verdicts:
             if verdict.open_rules and verdict.made.accepted is not False:
@@ -238,7 +238,7 @@ class Counts:
             self.numbers["open", name, "trajectories"] += 1
 
     def add_answered(self, answered: Sequence[Answered]) -> None:
-        """Count a model's answers in one conversation, by predicate and value."""
+        """Count a model's answers in one conversation, grouped by predicate and value."""
         for each in answered:
             if each.queries:
                 value = each.value
@@ -246,7 +246,7 @@ class Counts:
                 self.numbers["answered", each.predicate, name] += 1
 
     def add_settled(self, settled: Sequence["Settled"]) -> None:
-        """Count the reviewers' answers in one conversation, by rule or policy."""
+        """Count the reviewers' answers in one conversation, grouped by rule or policy."""
         for each in settled:
             self.numbers["settled", each.name, ANSWERS[each.attestation.is_fine]] += 1
 
@@ -287,7 +287,7 @@ class UnmappedFields:
         self._pack = pack
         self._redaction = redaction
         self._known: dict[str, set[str]] = {}
-        """The names already mapped or reported, by tool."""
+        """For each tool, the names that were already mapped or reported."""
 
     def of(self, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
         """Yield each unmapped field in the results of a conversation, with its tool."""

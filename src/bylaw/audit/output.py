@@ -125,7 +125,7 @@ def _lock(folder: int, out: Path, *, surely: bool) -> None:
 
 
 def check_ours(out: Path, *, tables: bool = False, adds: bool = False) -> None:
-    """Refuse to overwrite files that are not from an audit. With `tables`, this includes a folder of tables.
+    """Refuse to overwrite files that are not from an audit. If `tables` is set, this includes a folder of tables.
 
     The output of nightly runs is overwritten only if this audit `adds` to it.
     """
@@ -180,7 +180,7 @@ class LineFiles:
         self._stack.close()
 
     def write(self, part: Examined) -> None:
-        """Write the rows of one conversation under a unique name."""
+        """Write the rows of one conversation with a unique name."""
         self.count += 1
         own = writable(part.id)
         name = self.names.unique(own)

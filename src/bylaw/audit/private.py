@@ -57,8 +57,8 @@ class Private:
             }
             for tool, kinds in pack.schema.shows.items()
         }
-        """The names of public fields, by tool. Fields of different entities may have the same name, and only some of
-        them may be public.
+        """For each tool, the names of public fields. Fields of different entities may have the same name, and only some
+        of them may be public.
         """
         self.by_text = {
             tool
@@ -193,7 +193,7 @@ def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
 
 
 def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]) -> Iterator[tuple[Found, int | None]]:
-    """For each private value, yield its other spellings in the conversation's texts."""
+    """For each private value, yield the other spellings that occur in the conversation."""
     numbers: dict[str, str] = {}
     dates: dict[date, str] = {}
     rounded: set[str] = set()
@@ -215,7 +215,7 @@ def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]
                 dates.setdefault(day, label)
     if not numbers:
         return
-    # Separate the texts with line breaks. Numbers contain no line breaks, so no match spans two texts.
+    # Separate the strings with line breaks. Numbers contain no line breaks, so no match spans two strings.
     texts = [*_texts(events)]
     whole = "\n".join(texts)
     digits = _digits_of(whole)
@@ -314,7 +314,7 @@ class Scrub:
         self.is_empty = not (self._texts or self._fields or self._weak)
 
     def text(self, text: str, step: int | None = None) -> str:
-        """Return the text without private values. With `step`, also remove the short values in the result at
+        """Return the text without private values. If `step` is given, also remove the short values in the result at
         that step.
         """
         for (name, value), tag in self._fields.items() if self._fields else ():
@@ -379,7 +379,9 @@ def _tag(label: str) -> str:
 
 
 def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that matches any of the texts, longest first. A trie keeps it fast for thousands of texts."""
+    """Return a pattern that matches any of the strings, longest first. A trie keeps it fast for thousands of
+    strings.
+    """
     long: _Tree = {}
     short: _Tree = {}
     for text in texts:

@@ -1,4 +1,4 @@
-"""Removes private values from all output of an audit. With `--redact`, also removes texts and ids.
+"""Removes private values from all output of an audit. With `--redact`, also removes free text and ids.
 
 Imported only if the pack has private fields or `--redact` is given.
 """
@@ -53,7 +53,7 @@ class Pseudonyms:
         return hashlib.blake2b(b"which key", key=self._key, digest_size=6).hexdigest()
 
     def place(self, place: str) -> str:
-        """Hide the path in a place. Keep the line or position."""
+        """Hide the path in a location. Keep the line or position."""
         path, at = cast(re.Match[str], _PLACE.match(place)).groups()
         return self.file(path) + (at or "")
 
@@ -195,7 +195,9 @@ class Cover:
         return self._pseudonyms.of(name) if self._pseudonyms is not None and name else self._scrub.text(name)
 
     def words(self, text: str) -> str:
-        """Return text, or the name of a person or model, for the output. In a redacted audit, return an empty text."""
+        """Return text, or the name of a person or model, for the output. In a redacted audit, return an empty
+        string.
+        """
         return "" if self._pseudonyms is not None else self._scrub.reason(text)
 
     def scrubbed(self, text: str) -> str:

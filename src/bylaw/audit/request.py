@@ -111,7 +111,7 @@ class Shelf:
     def changed_policies(self, pack: Pack, trajectory: Trajectory) -> tuple[str, ...]:
         """Return the policies whose sentences are not in the recorded instructions.
 
-        Return none if the instructions are missing or contain no sentence from the document.
+        The result is empty if the instructions are missing or contain no sentence from the document.
         """
         text = trajectory.instructions
         if not text or not pack.digests:
@@ -182,7 +182,7 @@ class Request(Struct, frozen=True):
     answers: OpenAnswers | None = None
     """Answers predicates that code cannot settle. It is never passed to another process."""
     attested: tuple[Attestation, ...] = ()
-    """Reviewers' answers on undecided calls."""
+    """Reviewers' answers about undecided calls."""
     columns: Columns = Columns()
     """The columns of Parquet files."""
     adds: bool = False
@@ -263,7 +263,9 @@ def read_audited(out: Path) -> Audited | None:
 
 
 def events_in_logs(out: Path, trajectory: str) -> list[JsonRecord]:
-    """Read the events of a conversation from the logs again. Return none if the logs or the pack no longer exist."""
+    """Read the events of a conversation from the logs again. The list is empty if the logs or the pack no
+    longer exist.
+    """
     found = next(conversations_in_logs(out, only=trajectory), None)
     return found["events"] if found is not None else []
 

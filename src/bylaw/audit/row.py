@@ -37,7 +37,7 @@ _GRAVEST_FIRST = ("violation", "near_miss", "broken", "uninformed", "inconclusiv
 
 
 def rank(word: str, order: Sequence[str] = SEVERITIES) -> int:
-    """Return the position of a severity or another word in its order. Unknown words come last."""
+    """Return the position of a severity or another value in its order. Unknown values come last."""
     return order.index(word) if word in order else len(order)
 
 
@@ -67,7 +67,7 @@ class Finding(Struct, frozen=True):
     agent: str
     step: int
     verdict: str
-    """The verdict under the audit's criterion."""
+    """The verdict according to the audit's criterion."""
     executed: bool | None
     charges: tuple[Charge, ...]
     because: str = ""
@@ -124,7 +124,7 @@ class Lookup(Struct):
 
 
 class MissingRow(Struct, kw_only=True):
-    """A fact that is missing under the strict criterion."""
+    """A fact that the strict criterion requires but that is missing."""
 
     entity: str
     key: list[Any] | None = None
@@ -254,7 +254,7 @@ class Head(Struct, frozen=True):
     """The verdicts on executed calls, worst first."""
     determined: tuple[str, ...]
     violated: tuple[str, ...]
-    """The severities of the policies that executed calls violated under `determined`, gravest first."""
+    """The severities of the policies that executed calls violated, gravest first. The criterion is `determined`."""
     violated_strict: tuple[str, ...]
     rules: tuple[str, ...]
     """The severities of the broken rules, gravest first."""
@@ -298,14 +298,14 @@ def numbered(identities: Iterable[str]) -> Iterator[str]:
 def finding_id(trajectory: str, key: str) -> str:
     """Return the id of a finding: a hash of the conversation, the identity, and a number if identities are equal.
 
-    Steps are not part of the hash, so the id survives if only messages or look-ups move. Arguments are, so waiving
-    150.00 to A does not waive 9,000,000.00 to B.
+    Steps are not part of the hash, so the id stays the same if only messages or look-ups move. Arguments are part of
+    it, so a waiver for 150.00 to A does not cover 9,000,000.00 to B.
     """
     return hashlib.blake2b(f"{trajectory}\0{key}".encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 def writable(text: str) -> str:
-    """Escape invalid characters in text, such as those in some file names."""
+    """Escape invalid characters in text. Some file names contain them."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

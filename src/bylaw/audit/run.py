@@ -72,7 +72,7 @@ class Examiner:
         self._answers = request.answers
         self._attested = by_digest(request.attested)
         self._sides: dict[str, dict[str, Sides]] = {}
-        """The text of each policy for reviewers, by pack digest and policy."""
+        """The text of each policy for reviewers, keyed by pack digest and policy."""
         self._mode: Mode = request.mode
         self._tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
         self._key = key = request.key
@@ -179,7 +179,7 @@ class Examiner:
     def _seen_digests(
         self, pack: Pack, trajectory: Trajectory, cover: "Cover | None", verdicts: Sequence[CallVerdict]
     ) -> dict[int, dict[str, str]]:
-        """Return digests of the text that reviewers see for each undecided call, by step and policy."""
+        """Return digests of the text that reviewers see for each undecided call, keyed by step and policy."""
         undecided: dict[int, tuple[str, ...]] = {}
         for each in verdicts:
             if names := undecided_policies(each):
@@ -201,8 +201,8 @@ class Examiner:
         }
 
     def _answers_on(self, seen: dict[int, dict[str, str]], cover: "Cover | None") -> dict[int, dict[str, Attestation]]:
-        """Return reviewers' answers on the undecided calls in a conversation, by step and policy. Private values are
-        removed.
+        """Return reviewers' answers about the undecided calls in a conversation, keyed by step and policy. Private
+        values are removed.
         """
         if not self._attested:
             return {}
@@ -283,7 +283,7 @@ class Judged(Struct):
     settled: list[Settled]
     limited: list[LimitedCall]
     seen: dict[int, dict[str, str]]
-    """Digests of the text that reviewers see for each undecided call, by step and policy."""
+    """Digests of the text that reviewers see for each undecided call, keyed by step and policy."""
 
     def rows(self, cover: "Cover | None") -> Examined:
         pack, trajectory, agent = self.pack, self.trajectory, self.head.agent
@@ -330,8 +330,8 @@ def _written(row: RuleRow, cover: "Cover | None") -> bytes:
 
 
 def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redaction]":
-    """Return redactions by pack digest. With a key, every value is redacted. Otherwise, only private values are
-    redacted, and packs without any are left out.
+    """Return redactions, keyed by pack digest. With a key, every value is redacted. Otherwise, only private values are
+    redacted, and packs without private values are left out.
     """
     entities = [(pack, entity) for pack in packs for entity in pack.schema.entities.values()]
     marked = {pack.digest for pack, entity in entities if any(field.private for field in entity.fields.values())}

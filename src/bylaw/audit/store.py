@@ -170,7 +170,7 @@ class Store:
                 yield rule.as_finding(severity)
 
     def log_places(self) -> dict[str, LogPlace]:
-        """Return the place in the logs of each conversation with findings."""
+        """Return the log location of each conversation with findings."""
         return {place.trajectory: place for place in map(_places.decode, self.raw(CONVERSATIONS))}
 
     def find(self, wanted: str) -> tuple[str, int | None]:
@@ -201,7 +201,7 @@ class Store:
         raise UsageError(f"several ids start with `{wanted}`", place=place, hint=f"{', '.join(found[:_NAMED])}{more}")
 
     def explainable(self, trajectory: str) -> dict[int, JsonRecord]:
-        """Return the judged calls in a conversation by step, and other steps that broke a rule."""
+        """Return the judged calls in a conversation, keyed by step, and other steps that broke a rule."""
         found: dict[int, JsonRecord] = {line["step"]: line for line in self._of(CALLS, trajectory)}
         calls = {*found}
         for rule in self._of(RULES, trajectory):
@@ -213,12 +213,12 @@ class Store:
         return dict(sorted(found.items()))
 
     def events(self, trajectory: str) -> list[JsonRecord]:
-        """Return the events of a conversation, or none if it has no findings."""
+        """Return the events of a conversation. The list is empty if the conversation has no findings."""
         kept = next(self._of(CONVERSATIONS, trajectory), None)
         return kept["events"] if kept is not None else []
 
     def repeated_at(self, trajectory: str) -> str:
-        """If several conversations have this id, return this one's place in the logs. Otherwise, return an empty
+        """If several conversations have this id, return this one's location in the logs. Otherwise, return an empty
         string.
         """
         if not _REPEATED.search(trajectory):

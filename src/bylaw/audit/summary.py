@@ -193,8 +193,8 @@ def _by_policy(counts: Counts, policies: Sequence[str]) -> dict[str, Any]:
 
 
 def _by_lookup(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """For each look-up, return the number of near-misses and uninformed calls without it, by agent and tool. Only one
-    criterion is used.
+    """For each look-up, return the number of near-misses and uninformed calls without it, grouped by agent and tool.
+    Only one criterion is used.
     """
     return {
         name: {

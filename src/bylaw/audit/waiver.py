@@ -18,7 +18,7 @@ _KEYS = ("finding", "verdicts", "policy", *_GLOBS, "owner", "reason", "expires")
 
 
 class WaiverError(BylawError):
-    """A waiver file is invalid. `faults` lists the errors and their places."""
+    """A waiver file is invalid. `faults` lists the errors and their locations."""
 
     code = "BY601"
 
@@ -72,7 +72,7 @@ class Waivers:
         self._used: set[Waiver] = set()
 
     def waive(self, finding: Finding) -> tuple[Waiver, ...]:
-        """Return the waivers that cover a finding, or none if one of its policies is not covered."""
+        """Return the waivers that cover a finding. If they do not cover all of its policies, return an empty tuple."""
         covering: list[Waiver] = []
         for charge in finding.charges:
             named = (*self._named.get(finding.id, ()), *self._named.get(charge.policy, ()))

@@ -34,7 +34,7 @@ _DOCUMENTS = (".md", ".txt", ".html", ".pdf", ".docx")
 
 
 def advice(error: click.ClickException) -> str:
-    """Return the next step after a usage error, or an empty text if the message already names it."""
+    """Return the next step after a usage error. Return an empty string if the message already names it."""
     match error:
         case click.NoSuchCommand() if error.command_name in _ELSEWHERE:
             return _ELSEWHERE[error.command_name]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MOST = 5
 """The maximum number of tenants to name in a message."""
 LEAST = 3
-"""The minimum length of a text to search for."""
+"""The minimum length of a search text."""
 LIVE = 24 * 3600.0
 """A conversation has ended if it has been idle for this many seconds."""
 _NOBODY = ("root", "nobody", "bylaw")
@@ -358,7 +358,9 @@ def fold_command(
 
 
 def _concerning(store: Store, tenant: str, person: str | None, mentions: str | None) -> tuple[str, ...]:
-    """Return the conversations with a given value in their host context, and the conversations with a given text."""
+    """Return the conversations with a given value in their host context, and the conversations that contain a given
+    text.
+    """
     from bylaw.shield.history import added_context, read_opening
 
     if mentions is not None and len(mentions.strip()) < LEAST:

@@ -81,7 +81,7 @@ class _Entry(NamedTuple):
     later: Sequence[str] = ()
     """Lines for `--all` only."""
     brief: str = ""
-    """A shorter text for one-screen output. It may be empty."""
+    """A shorter version for one-screen output. It may be empty."""
 
 
 class _Section(NamedTuple):

@@ -70,7 +70,7 @@ def _written(out: Path) -> str:
 def _finding(summary: dict[str, Any], out: Path) -> str | None:
     """Return the conversation and step of the first flagged call, as arguments for `bylaw explain`.
 
-    Return None if no call is flagged. Return an empty text if the audit wrote no lines to search.
+    Return None if no call is flagged. Return an empty string if the audit wrote no lines to search.
     """
     criterion = summary["criterion"]
     verdicts = summary["verdicts"][criterion]

@@ -97,7 +97,7 @@ def _under(path: str, method: str, run: Callable[[Any, Request], Awaitable[Respo
 
 
 def shown(path: str, *, is_open: bool = False) -> Marked:
-    """Declare a page for GET. With `is_open`, no sign-in is needed."""
+    """Declare a page for GET. If `is_open` is set, no sign-in is needed."""
 
     async def look(answer: Page, request: Request) -> Response:
         return await _answered(request, answer, {}, is_open)
@@ -106,7 +106,7 @@ def shown(path: str, *, is_open: bool = False) -> Marked:
 
 
 def changed(path: str, *, is_open: bool = False) -> Marked:
-    """Declare a form for POST. The session's token protects it. With `is_open`, no sign-in is needed."""
+    """Declare a form for POST. The session's token protects the form. If `is_open` is set, no sign-in is needed."""
 
     async def change(answer: Page, request: Request) -> Response:
         try:

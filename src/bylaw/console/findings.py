@@ -82,7 +82,7 @@ class ConversationPages(AuditPages):
             found = [finding_details(self._view, index, each) for each in index.of_conversation(row.name)[:FINDINGS]]
             part = whole | {"events": whole["events"][start : start + WINDOW]}
             shown = bounded(part, {finding["step"] - start for finding in found})
-            # If the steps do not fit even with the shortest texts, shorten the texts further.
+            # If the messages do not fit even at their shortest, shorten them further.
             shown = shown or bounded(part | {"events": [_brief(event) for event in part["events"]]}, set())
             data = {
                 "conversation": shown,
@@ -108,7 +108,7 @@ def _stated(view: View, found: list[JsonRecord]) -> Any:
 
 
 def finding_data(view: View, index: Index, row: FindingRow) -> JsonRecord:
-    """Return a finding and its conversation for `<bylaw-finding>`. The size limits are those of the static report."""
+    """Return a finding and its conversation for `<bylaw-finding>`. Sizes are limited as in the static report."""
     finding = finding_details(view, index, row)
     whole = index.whole(row.conversation)
     others = [other for other in index.of_conversation(row.conversation) if other.id != row.id][:OTHERS]
@@ -264,7 +264,7 @@ class FindingPages(AuditPages):
 
     @changed("/finding/{id:path}/attest")
     def attest(self, asked: Asked) -> Response:
-        """Save a reviewer's answer on an undecided call."""
+        """Save a reviewer's answer about an undecided call."""
         standings, row = self._found(asked)
         rows = [row, *(each for each in _picked(standings, asked) if each.id != row.id)]
         following = self._following(asked, row)

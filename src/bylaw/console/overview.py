@@ -227,7 +227,7 @@ def _since(view: View, base: str) -> str:
 
 
 Rates = dict[str, JsonRecord]
-"""The rates of one verdict by policy or agent."""
+"""The rates of one verdict, grouped by policy or agent."""
 
 
 def _by_policy(summary: JsonRecord, criterion: Criterion, verdict: str) -> Rates:
@@ -256,7 +256,7 @@ def _pairs(
 
 
 def trend(view: View, most: int = TREND) -> list[TrendPoint]:
-    """Return this audit and other audits of the same pack in neighbouring folders, by date."""
+    """Return this audit and other audits of the same pack in neighbouring folders, ordered by date."""
     found = [(name, read_summary(path), False) for name, path in view.bases.items()]
     found.append((view.out.resolve().name, view.summary, True))
     points = [_point(name, summary, is_this, view.criterion) for name, summary, is_this in found if summary]

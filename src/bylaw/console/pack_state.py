@@ -89,7 +89,7 @@ def _files(root: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def case_names(pack: Pack, policy: str) -> set[str]:
-    """Return a policy's names in cases: its own name and those of its rules."""
+    """Return a policy's names in cases: its own name and its rules' names."""
     return {policy, *(rule.name for rule in pack.book.rules if rule.policy == policy)}
 
 
@@ -198,7 +198,7 @@ def _loaded(root: Path) -> Pack:
 
 
 def _fault(pack: Pack, record: JsonRecord) -> str:
-    """Return why a case fails, or an empty text if it passes."""
+    """Return why a case fails, or an empty string if it passes."""
     try:
         ended = run_case(pack, _read(record), CASES)
     except BylawError as error:
@@ -224,7 +224,7 @@ def _count(path: Path) -> int:
 
 
 def _reasons(policy: JsonRecord) -> Iterator[JsonRecord]:
-    """Yield the reasons that a case may state: the words of the denial, or the first missing facts.
+    """Yield the reasons that a case may state: the text of the denial, or the first missing facts.
 
     An audit with a world may list more missing facts than the evidence shows.
     """

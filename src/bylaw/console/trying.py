@@ -67,7 +67,7 @@ class Draft(Struct, frozen=True):
 
 
 def drafts_of(now: PackState, policy: str) -> list[Draft]:
-    """Return the editable texts of a policy: its guard and the functions it calls, or each of its rules."""
+    """Return the editable code of a policy: its guard and the functions it calls, or each of its rules."""
     pack = now.pack
     guard = pack.guards.get(policy)
     if guard is not None:
@@ -183,7 +183,7 @@ def _pairs(node: Any) -> list[tuple[str, Any]]:
 
 
 def patch(root: Path, draft: Draft, text: str) -> str:
-    """Return the change as a patch for `git apply`, or an empty text."""
+    """Return the change as a patch for `git apply`. If nothing changed, return an empty string."""
     before, after = file_with(root, draft, text)
     return _diff(before, after, draft.file)
 

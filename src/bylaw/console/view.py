@@ -318,7 +318,7 @@ def _variant(root: Path, summary: JsonRecord) -> Path:
 
 
 def _bases(out: Path, given: Path | None) -> dict[str, Path]:
-    """Return the given audit and other audits of the same pack in neighbouring folders, by name."""
+    """Return the given audit and other audits of the same pack in neighbouring folders, keyed by name."""
     own = (_pack_name(out), out.resolve())
     found: dict[str, Path] = {}
     for path in sorted(out.resolve().parent.glob("*/summary.json"))[:200]:

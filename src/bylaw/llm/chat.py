@@ -142,7 +142,7 @@ def unfenced(text: str) -> str:
 
 
 def bare_json(text: str) -> str:
-    """Return the JSON in an answer without the surrounding words or code fence."""
+    """Return the JSON in an answer, without the text or code fence around it."""
     text = unfenced(text)
     start, end = re.search(r"^[{\[]", text, re.MULTILINE), max(text.rfind("}"), text.rfind("]"))
     return text[start.start() : end + 1] if start is not None and start.start() < end else text
@@ -240,7 +240,7 @@ class Price(Struct, frozen=True):
         return (usage.asked * self.asked + usage.answered * self.answered) / 1_000_000
 
     def text(self, usage: Usage) -> str:
-        """Return the token counts in words. If there is a price, include the cost."""
+        """Return the token counts as text. If there is a price, include the cost."""
         money = f", ${self.of(usage):,.2f}" if self.of(usage) else ""
         return f"{usage.asked:,} tokens in and {usage.answered:,} out{money}"
 

@@ -1,7 +1,7 @@
-"""Approvals: requests that wait for a person. Their state is computed from the log's entries.
+"""Approvals: requests that are waiting for a person. Their state is computed from the log's entries.
 
-waiting -> approved -> used an approval is used once, for the exact call it was given for waiting -> rejected waiting |
-approved -> expired not answered in time, not used in time, or its grounds have changed
+A waiting request can be approved, rejected or expire. An approval can be used once, for the exact call, or expire. Both
+expire if they are not answered or used in time, or if the facts behind them change.
 """
 
 import hashlib

@@ -55,7 +55,7 @@ class Known(Struct, frozen=True):
     lengths: dict[Place, int]
     """The number of entries in each conversation."""
     entries: dict[Place, Entry]
-    """Entries by idempotency key."""
+    """Entries, keyed by their idempotency keys."""
 
 
 class News(Struct, frozen=True):

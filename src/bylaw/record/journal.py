@@ -42,7 +42,7 @@ class Journal:
     """Writes to a log on behalf of many threads and coroutines."""
 
     def __init__(self, store: Store, *, wrote: Callable[[str, str], None] | None = None, in_loop: bool = False) -> None:
-        """`wrote` is called for each conversation with new entries. With `in_loop`, event loops write their own
+        """`wrote` is called for each conversation with new entries. If `in_loop` is set, event loops write their own
         entries.
         """
         self.store = store
@@ -66,7 +66,7 @@ class Journal:
         self._thread.start()
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
-        """Write drafts in order, all or none. On return, they are on disk."""
+        """Write either all drafts in order or none. On return, they are on disk."""
         return self.submit(drafts).result()
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
@@ -189,7 +189,7 @@ class Journal:
             return self._outcomes(groups, error)
 
     def _outcomes(self, groups: Sequence[Sequence[Draft]], outcome: list[Answers] | Exception) -> Sequence[_Outcome]:
-        """Return the outcome for each group. A failed group does not affect the others."""
+        """Return the outcome for each group. A failed group does not affect other groups."""
         if not isinstance(outcome, Exception):
             self.commits += 1
             return outcome

@@ -37,8 +37,9 @@ _SIZE = 8
 
 
 class LastWriter:
-    """Records which process last wrote to each conversation. Create this before the processes. They are numbered from
-    0.
+    """Records which process last wrote to each conversation.
+
+    Create this before the processes, which are numbered from zero.
     """
 
     def __init__(self) -> None:
@@ -139,7 +140,7 @@ class Log(Reading):
             return super().approvals(tenant, status=status, id=id)
 
     def supported(self, tenant: str, *, status: Status | None = None) -> tuple[list[Approval], dict[str, str]]:
-        """Return by id the approvals that match the log's entries, and the errors in all other approvals."""
+        """Return the approvals that match the log's entries, and the errors in all other approvals, keyed by id."""
         with self.at_one_moment(), self._reading():
             right, wrong = checked(self, tenant, self.approvals(tenant, status=status))
         return [*right.values()], wrong

@@ -53,7 +53,7 @@ class Reading:
         return self.connection.reads_at_once
 
     def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
-        """Return a conversation's entries after position `after`, in order. With `settled`, they are on disk.
+        """Return a conversation's entries after position `after`, in order. If `settled` is set, they are on disk.
 
         Raise an error if the conversation was removed. Without its history, no call can be decided.
         """
@@ -110,7 +110,7 @@ class Reading:
         return [tenant for (tenant,) in rows]
 
     def lengths(self, tenant: str) -> dict[str, int]:
-        """Return the number of entries by conversation. A removed conversation appears under the hash of its name."""
+        """Return the number of entries in each conversation. A removed conversation is named by a hash."""
         return dict(self._rows("SELECT name, length FROM conversations WHERE tenant = ?", (tenant,)))
 
     def conversations(self, tenant: str) -> list[str]:
@@ -133,7 +133,7 @@ class Reading:
     def latest_uses(
         self, tenant: str, names: Sequence[str], since: float, most: int, returned: Sequence[str] = ()
     ) -> list[float]:
-        """Return the times of the latest uses under these names, latest first. Uses that are being cancelled are left
+        """Return the times of the latest uses with these names, latest first. Uses that are being cancelled are left
         out.
         """
         query = (
@@ -144,7 +144,7 @@ class Reading:
         return [time for time, decision in rows if decision not in returned][:most]
 
     def uses(self, tenant: str) -> dict[tuple[str, str], tuple[float, str]]:
-        """Return the time and conversation of each active use, by counted name and decision."""
+        """Return the time and conversation of each active use, keyed by counted name and decision."""
         rows = self._rows("SELECT name, decision, time, conversation FROM uses WHERE tenant = ?", (tenant,))
         return {(name, decision): (time, conversation) for name, decision, time, conversation in rows}
 

@@ -13,7 +13,7 @@ from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, Ne
 
 try:
     import fcntl
-except ImportError:  # not on Windows
+except ImportError:  # Windows has no file locks of this kind.
     fcntl = None
 
 SETTINGS = {"journal_mode": "wal", "synchronous": "FULL"}

@@ -33,7 +33,7 @@ class Stop(Struct, frozen=True, omit_defaults=True, tag="stop"):
     name: str
     """The name of the agent, tool or policy. Empty for `all`."""
     answer: Literal["ask", "deny"]
-    """The decision on writes under the stop: ask a reviewer about each one, or deny all."""
+    """The decision on stopped writes: ask a reviewer about each one, or deny all."""
     by: str
     reason: str
     until: float

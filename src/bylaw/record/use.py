@@ -32,7 +32,7 @@ class Use(Struct, frozen=True, omit_defaults=True):
 
     @property
     def name(self) -> str:
-        """The name under which the use is counted. It is hashed, because the person may be private."""
+        """The key for counting this use. It is hashed, because the person may be private."""
         return counted_under(self.limit, self.whose)
 
     @property
@@ -48,12 +48,12 @@ read_use: Any = msgspec.json.Decoder(Use).decode
 
 
 def counted_under(limit: str, whose: str) -> str:
-    """Return the name under which a person's uses of a limit are counted."""
+    """Return the key for counting a person's uses of a limit."""
     return fingerprint([limit, whose])
 
 
 def possible_names(limit: str, whose: str) -> tuple[str, str]:
-    """Return the names under which the uses of `whose` and of similar names are counted."""
+    """Return the keys for counting the uses of `whose` and of similar names."""
     return counted_under(limit, whose), counted_under(limit + PERHAPS, whose)
 
 

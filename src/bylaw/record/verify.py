@@ -171,8 +171,8 @@ def _faults(entry: Entry, before: bytes) -> list[str]:
 
 
 def checked(store: Reading, tenant: str, approvals: Iterable[Approval]) -> tuple[dict[str, Approval], dict[str, str]]:
-    """Return approvals by id as their conversations' entries state them. For each one whose row contradicts the
-    entries, return why instead.
+    """Return two mappings by id: the approvals that match their conversations' entries, and explanations for the other
+    approvals.
     """
     right: dict[str, Approval] = {}
     wrong: dict[str, str] = {}

@@ -51,7 +51,7 @@ class Subjects:
         return key_of([self._keys[part] for part in entity.key])
 
     def spoken_of_by(self, entity: Entity) -> dict[str, Any]:
-        """Return the entity's fields that refer to other entities in the case, except those set by the case."""
+        """Return the entity's fields that refer to other entities in the case. Leave out fields that the case sets."""
         return {part: value for part, value in self._keys.items() if part in entity.fields and part not in entity.key}
 
 

@@ -72,14 +72,14 @@ class _File(Struct, frozen=True):
 
 
 def noted_of(root: Path) -> dict[str, Noted]:
-    """Return the compiler's notes by policy. Empty for a handwritten pack."""
+    """Return the compiler's notes, keyed by policy. Empty for a handwritten pack."""
     found = _read(root).policies or {}
     return {name: msgspec.structs.replace(each or Noted(), is_compiled=True) for name, each in found.items()}
 
 
 def most_pressing_first(pack: Pack, names: Iterable[str], noted: Mapping[str, Noted]) -> list[str]:
-    """Return policies in review order. Policies that flag most of the logged calls come first. Next come those with
-    questions, with high severity, or with a flagged call in the logs.
+    """Return policies in review order. Policies that flag most of the logged calls come first. Policies with questions,
+    with high severity or with flagged calls come next.
     """
 
     def urgency(name: str) -> tuple[bool, int]:
@@ -204,7 +204,7 @@ class Covered(Struct, frozen=True):
 
 
 def covered_sentences(pack: Pack) -> list[Covered]:
-    """Return every sentence of the document in order. Return none if there is no document."""
+    """Return every sentence of the document in order. The result is empty if there is no document."""
     document = pack.document
     if document is None:
         return []
@@ -259,11 +259,11 @@ class CheckReport(Struct, frozen=True):
     unsaid: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Writes without declared changes, each with the other entities that it is assumed to change."""
     unread: tuple[str, ...] = ()
-    """Consent predicates that no answer in words can satisfy: no tool has `put_as`, and no model may decide."""
+    """Consent predicates that no written answer can satisfy: no tool has `put_as`, and no model may decide."""
     unmatched: tuple[tuple[str, str, str], ...] = ()
     """`put_as` sentences that can never match, with the tool and the reason."""
     shown: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes whose cards and consent sentences show additional facts, each with those sentences and facts."""
+    """Writes whose cards or consent sentences show additional facts, each with its sentences and facts."""
     disarmed: tuple[tuple[str, float], ...] = ()
     """Rules whose weight is too low to deny a call alone, each with its weight."""
     preparing: tuple[str, ...] = ()

@@ -129,7 +129,7 @@ def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[EffectHint]:
         evidence.append(
             ("write", min(3.0, seen.changed) * share, f"a look-up gave a different result after it, {of} times")
         )
-    if seen.same and leans != "none":  # A calculation gives the same result twice too.
+    if seen.same and leans != "none":  # Repeated calculations also return the same result.
         evidence.append(("read", min(1.0, 0.2 * seen.same), f"the same call gave the same result, {seen.same} times"))
     answered = max(1, seen.calls - seen.refused)
     if seen.empty * 2 > answered:
@@ -153,7 +153,7 @@ class EffectsFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_effects(path: Path) -> dict[str, Effect]:
-    """Read the effects set by a reviewer, by tool. All errors in the file are reported together."""
+    """Read the effects that a reviewer set, keyed by tool. All errors in the file are reported together."""
     read = read_record(read_yaml_file(path), EffectsFile)
     if read.faults:
         raise PackError(read.faults, place=str(path))

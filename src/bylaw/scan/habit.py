@@ -53,7 +53,7 @@ class Preparedness(Struct, frozen=True):
     """How a write was prepared. Writes that were prepared in the same way are equal."""
 
     covers: frozenset[tuple[str, ValueCover]]
-    """The links of each argument's values by path."""
+    """The links of each argument's values, keyed by path."""
     chained: frozenset[str]
 
 
@@ -303,8 +303,8 @@ def _habit(
     reason: HabitReason,
     others: Collection[str] = (),
 ) -> Habit:
-    """Return the habit of calling `tools` for one argument. `others` are other look-ups that may have named
-    the entity.
+    """Return the habit of calling `tools` for one argument. `others` are look-ups that may have named the
+    same entity.
     """
     hits, cases = _count(own, path, tools, bonds)
     low, high = wilson(hits, cases)
@@ -396,9 +396,9 @@ class Argument(Struct, frozen=True):
     ids: bool = False
     """Whether the values are identifiers, such as codes, addresses or links."""
     strange: tuple[Strange, ...] = ()
-    """The first values without an origin, if such values are unusual for the argument."""
+    """The first values without an origin, if nearly all other values have an origin."""
     left_out: tuple[Strange, ...] = ()
-    """The first values without an origin, if such values are not unusual for the argument."""
+    """The first values without an origin, if many other values have none either."""
     from_text: tuple[Strange, ...] = ()
     """The first values that appear only in a result's free text."""
 

@@ -25,7 +25,7 @@ _ABSENT = re.compile(r"not found|no such|does not exist|doesn't exist|unknown|no
 
 
 class SeenValues:
-    """The values of one field or argument: how often it is present, and its types and words."""
+    """The values of one field or argument: how often it is present, its types, and its words."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -110,9 +110,9 @@ class Shape:
         self.arguments: dict[str, SeenValues] = {}
         self.definition: dict[str, Any] = {}
         self.places: dict[str, RecordShape] = {}
-        """The records in the results, by the path in `each`. The path of the whole result is empty."""
+        """The records in the results, keyed by the path in `each`. The path of the whole result is empty."""
         self.shown: dict[tuple[str, str], RecordShape] = {}
-        """The database rows in the results, by path and entity."""
+        """The database rows in the results, keyed by path and entity."""
         self.promised: dict[str, SeenValues] = {}
         """The result fields in the tool's definition."""
         self.texts = SeenValues()
@@ -121,7 +121,7 @@ class Shape:
 
     @property
     def required(self) -> list[str]:
-        """The arguments in every call or, without calls, those that the definition requires."""
+        """The arguments in every call. If there are no calls, the arguments that the definition requires."""
         if not self.calls:
             return self.defined
         return [name for name, values in self.arguments.items() if values.count == self.calls]
@@ -139,7 +139,7 @@ RowKind = Callable[[str, Mapping[str, Any], Mapping[str, Any]], "tuple[str, tupl
 
 
 class Shapes:
-    """Shapes by tool, collected from conversations. `kind_of` recognises database rows."""
+    """Shapes, keyed by tool and collected from conversations. `kind_of` recognises database rows."""
 
     def __init__(self, kind_of: RowKind | None = None) -> None:
         self.tools: dict[str, Shape] = {}
@@ -299,7 +299,7 @@ _SHORT = 100
 
 
 def bare(name: str) -> tuple[str, ...]:
-    """Return the words of a name, without a final word that means id. For example, `reservationId` and `reservation`
+    """Return the words of a name, without a final word that means "id". For example, `reservationId` and `reservation`
     are equal.
     """
     words = words_of(name)

@@ -83,7 +83,7 @@ def _known(thing: LoggedThing, shapes: Mapping[str, Shape]) -> dict[str, set[str
 
 
 def example_files(example: Example, shape: Shape) -> dict[str, str]:
-    """Return the guard and its cases, by path."""
+    """Return the guard and its cases, keyed by path."""
     name, thing, key = example.id.replace("-", "_"), example.thing.name, _asked(example)
     guard = f"""{_TALK.format(noun=example.noun, some=_some_field(example))}
 def {name}(call: {example.tool}, facts):
@@ -148,7 +148,7 @@ _ENDING = {"delete", "remove", "drop", "destroy", "create", "add", "merge", "pur
 
 
 class Skeleton(Struct, frozen=True):
-    """The files of a new pack by path, and their sources."""
+    """The files of a new pack, keyed by path, and their sources."""
 
     files: dict[str, str]
     scan: Scan

@@ -159,7 +159,7 @@ def arguments_for(
     for equal names.
 
     If no name fits, an argument fits if most of its values are `known` values of the part. If a part has no argument,
-    return none.
+    the result is empty.
     """
     chosen: list[str] = []
     distance = 0
@@ -308,7 +308,7 @@ def _asked_with(shape: Shape, record: RecordShape, thing: LoggedThing) -> dict[s
 
 
 def _tell_apart(found: Iterable[LoggedThing]) -> None:
-    """If a look-up shows several entities, find a field for each entity that the others do not have."""
+    """If a look-up shows several entities, find a field for each that no other entity has."""
     kinds: dict[tuple[str, str], list[LoggedThing]] = {}
     for thing in found:
         for sight in thing.sights:

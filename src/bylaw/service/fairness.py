@@ -60,7 +60,7 @@ class Scheduler:
         """The time of each tenant's last request. The most recent is last."""
         self._answering: Counter[str] = Counter()
         self._waiting: defaultdict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
-        """Requests that wait for others of the same tenant."""
+        """Requests that wait for other requests of the same tenant."""
         self._busy_until = 0.0
         """Until when the loop is considered busy."""
 

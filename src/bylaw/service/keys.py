@@ -54,7 +54,7 @@ def key_line(tenant: str, key: str, role: Role = "decide", name: str = "") -> st
 
 
 def read_keys(path: Path) -> dict[str, Key]:
-    """Read a key file and return its keys by hash.
+    """Read a key file and return its keys by their hashes.
 
     Each line has a tenant and the hash of a key. A person's line also has a role and a name. If only a proxy identifies
     the person, `-` replaces the hash.

@@ -83,7 +83,9 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """One call (`tool` and `arguments`) or one turn of several calls (`calls`). It comes after `events`."""
 
     conversation: str = ""
-    """The name of the conversation. If it is empty, there is no history, and calls under a policy are not allowed."""
+    """The name of the conversation. If it is empty, there is no history, and calls that a policy applies to are not
+    allowed.
+    """
     tool: str = ""
     arguments: dict[str, Any] | str = field(default_factory=dict[str, Any])
     id: str = ""
@@ -182,7 +184,7 @@ class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
     name: str = ""
     """The name of the agent, tool or policy. Empty for `all`."""
     answer: Literal["ask", "deny"] = "deny"
-    """The decision on writes under the stop."""
+    """The decision on stopped writes."""
     seconds: float = 0.0
     """The duration of the stop in seconds."""
     lift: str = ""

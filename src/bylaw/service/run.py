@@ -300,7 +300,7 @@ class _Workers:
         self._serve = serve
         self._count = count
         self._running: dict[int, tuple[int, float]] = {}
-        """The number and start time of each worker by process id."""
+        """The number and start time of each worker, keyed by process id."""
         self._is_ending = False
         # No process writes to this pipe. A read from it returns when the last process that holds its write end has
         # ended.

@@ -141,7 +141,7 @@ def _messages_shape(messages: list[Any]) -> Format:
 
 
 def glimpse(head: bytes, *, again: bool = True) -> Any:
-    """Return the document up to the first damaged place, or None if nothing can be read."""
+    """Return the document up to the first damage, or None if nothing can be read."""
     closers: list[bytes] = []
     before = b""
     cut, tail = 0, b""
@@ -189,7 +189,7 @@ _raw = msgspec.json.Decoder(Raw)
 
 
 class Record(Struct, frozen=True, gc=False):
-    """The bytes of one record and its place in the file."""
+    """The bytes of one record and its location in the file."""
 
     raw: Raw | bytes
     index: int
@@ -337,7 +337,7 @@ _Kind = Literal["value", "stray", "open", "end"]
 
 
 def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Kind, int, int]]:
-    """Yield the bracketed values from `start` on, and any text between them. With `inside`, stop at the end of the
+    """Yield the bracketed values from `start` on, and any text between them. If `inside` is set, stop at the end of the
     list.
 
     If the last value is not closed, its kind is `open`. The end of the list is also yielded.
@@ -383,7 +383,7 @@ def _fault(source: Source, line: int, index: int, why: str) -> RecordError:
 
 
 class Malformed(Exception):
-    """A record cannot be read. Once the record's place is known, this becomes a RecordError."""
+    """A record cannot be read. Once the record's location is known, this becomes a RecordError."""
 
 
 def decode(decoder: "msgspec.json.Decoder[T]", raw: Raw | bytes) -> T:
@@ -474,7 +474,7 @@ def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) ->
 
 
 def conversations_in(source: Source, layout: Layout, *, single: bool) -> Iterator[Record | RecordError]:
-    """Yield the records in a file. With `single`, the document is one list of messages and may be incomplete."""
+    """Yield the records in a file. If `single` is set, the document is one list of messages and may be incomplete."""
     if not single:
         yield from records(source, layout)
         return

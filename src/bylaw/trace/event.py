@@ -25,7 +25,7 @@ HOOK = r"PreToolUse:\S+ hook error: "
 """The start of the Claude agent's message for a hook that blocked a call."""
 _HOOK = re.compile(HOOK)
 _NOT_DONE = tuple(f"{each} (" for each in (*NOT_DONE, "Not allowed, and not done"))
-"""A refusal starts with one of these texts, followed by the refused tool's name. Without this name, the text is a
+"""A refusal starts with one of these phrases, followed by the refused tool's name. Without this name, the text is a
 tool's own result.
 """
 REFUSALS = ("Not ", "PreToolUse:", f"{MAY_BE_DONE} (")
@@ -269,7 +269,7 @@ def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
 
 
 def _result_as_text_tells(result: Any, texts: list[str]) -> Any:
-    """Compare a value with its text. Servers wrap such a value in an object, and each list item may be a separate text
+    """Compare a value with its text form. Servers wrap such a value in an object. Each list item may be a separate text
     part.
     """
     told = [decode_text(text) for text in texts]

@@ -151,9 +151,9 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
 
 
 def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None) -> str:
-    """Return a repeated key of an object in a JSON text, or an empty string. Pass the decoded text if you have it.
+    """Return a key that occurs twice in the same JSON object, or an empty string. Pass the decoded JSON if you have it.
 
-    Parsers read such an object differently.
+    Parsers differ in how they read such an object.
     """
     try:
         is_once = names_stand_once(text, msgspec.json.decode(text) if decoded is None else decoded)
@@ -202,8 +202,8 @@ def shown(part: Any) -> str | None:
 
 
 def part_text(part: Any) -> str | None:
-    """Return the text of a content part. Return an empty text for images and similar parts, and None for an unknown
-    part.
+    """Return the text of a content part. The text is empty for images and similar parts, and None for an
+    unknown part.
     """
     match part:
         case str():
@@ -326,7 +326,7 @@ def read_python(text: str) -> Any:
 
 
 def _tokens(text: str, literals: list[Any]) -> Iterator[str]:
-    """Yield Python code for a text. `_[N]` replaces each string or number, and `_(` replaces each member of an
+    """Yield Python code for a printed value. `_[N]` replaces each string or number, and `_(` replaces each member of an
     enumeration.
     """
     at = 0

@@ -40,12 +40,12 @@ class Transcript:
         """The time of the next events, if known."""
         self.open: dict[int, Call] = {}
         self._steps: dict[str, list[int]] = {}
-        """The steps of calls by id. Some calls may be answered or withdrawn."""
+        """The steps of calls, keyed by id. Some calls may be answered or withdrawn."""
         self._named = 0
         """The number of events that `_steps` covers."""
         self.answered: set[str] = set()
         self.closed: dict[str, int] = {}
-        """The steps of closed calls by id. A late result is still accepted."""
+        """The steps of closed calls, keyed by id. A late result is still accepted."""
         self.returned: set[str] = set()
         """Tools that have returned a result."""
         self.tells_refusal = False
@@ -68,8 +68,8 @@ class Transcript:
     def hear(self, text: str, agent: str = "", *, whole: bool = True, name: str = "") -> None:
         """Add a message with the role `user`.
 
-        Its words are unknown if it has none or has another person's `name`. They are also unknown if a voice note,
-        picture or file came with it (not `whole`).
+        Its words are unknown if the message is empty or has another person's `name`. They are also unknown if a voice
+        note, picture or file came with it (not `whole`).
         """
         has_words = bool(text) and not text.isspace() and is_users(name)
         if has_words:
@@ -315,7 +315,7 @@ def _call(call: Call, name: str) -> dict[str, Any]:
 
 
 def _result(result: Result, name: str) -> dict[str, Any]:
-    # Write the data as text, because a list of texts would be read as parts.
+    # Write the data as text, because a list of strings would be read as parts.
     content = result.content if isinstance(result.content, str) else bytes(result.content).decode()
     message: dict[str, Any] = {"role": "tool", "tool_call_id": name, "name": result.tool, "content": content}
     if result.error is not None:

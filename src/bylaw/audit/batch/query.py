@@ -31,7 +31,7 @@ class ReadyQuery(Struct, frozen=True):
 
 
 def ready_queries() -> dict[str, ReadyQuery]:
-    """Return all built-in queries by name. Each query begins with a line that describes it."""
+    """Return all built-in queries, keyed by name. Each query begins with a line that describes it."""
     found = {path.stem: path.read_text(encoding="utf-8") for path in sorted(_QUERIES.glob("*.sql"))}
     return {name: ReadyQuery(name, text.partition("\n")[0].removeprefix("-- "), text) for name, text in found.items()}
 

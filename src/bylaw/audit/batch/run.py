@@ -84,7 +84,7 @@ class LocalEngine:
         waiting: deque[Shard] = deque()
         tries: Counter[str] = Counter()
         busy: dict[Future[Any], tuple[_Process | _Actor, Shard | None]] = {}
-        """Maps pending answers to workers. A worker that is still loading the pack has no shard yet."""
+        """Workers, keyed by their pending answers. A worker that is still loading the pack has no shard yet."""
         free: list[_Process | _Actor] = []
         unready = 0
         try:
@@ -281,8 +281,8 @@ class _Actor:
 
 def _ray(*, is_remote: bool) -> Any:
     if not is_remote:
-        # Under `uv run`, Ray would start each worker with `uv run` in a copy of the current folder. These workers need
-        # the driver's own environment. Ray reads this variable once, on import.
+        # Under `uv run`, Ray would start each worker with `uv run` in a copy of the current folder. But these workers
+        # need the driver's own environment. Ray reads this variable once, on import.
         os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     try:
         return importlib.import_module("ray")

@@ -146,7 +146,7 @@ def arrow_schema(table: str, *, in_part: bool = False) -> Any:
 
 
 def _arrow_type(kind: str) -> Any:
-    """Return the Arrow type of a kind of column. Words are dictionary-encoded, because there are few distinct words.
+    """Return the Arrow type of a kind of column. Columns with few distinct words are dictionary-encoded.
 
     In lists, only Parquet encodes them. pyarrow cannot read lists whose dictionaries change between row groups.
     """
@@ -198,7 +198,7 @@ class Rows:
                 self._rows[name] = []
 
     def add(self, part: Examined, ordinal: int) -> None:
-        """Add a conversation under its name in the log."""
+        """Add a conversation with the name from its log."""
         conversation, head = writable(part.id), asdict(part.head)
         started, ended = utc(part.head.started), utc(part.head.ended)
         day = started.date() if started is not None else None
@@ -287,7 +287,9 @@ class PlacedPart(Struct, frozen=True):
     first: int
     """The number of conversations in earlier parts."""
     renamed: dict[int, str] = {}
-    """The new names of renamed conversations, by position. A conversation is renamed if its name is already in use."""
+    """The new names of renamed conversations, keyed by position. A conversation is renamed if its name is already in
+    use.
+    """
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
         path = self.folder / f"{table}.parquet"
@@ -419,7 +421,7 @@ def write_schema(folder: Path, criterion: str) -> None:
 
 
 def table_findings(out: Path, criterion: Criterion) -> Iterator[Finding]:
-    """Yield every finding in an audit's tables under one criterion, in no particular order."""
+    """Yield every finding in an audit's tables, in no particular order. Only one criterion is used."""
     pa, ds = arrow(), arrow("dataset")
     by = json.loads((out / FOLDER / "schema.json").read_bytes())["partitioned_by"]
     keys = ds.partitioning(pa.schema([(name, pa.string()) for name in by]), flavor="hive")
@@ -500,8 +502,8 @@ def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
         except OSError:
             shutil.copy2(source, target)
         return
-    # Keep words in lists encoded between files, which saves a third of the time. pyarrow cannot read encoded values in
-    # lists, so the output has the schema of the source.
+    # Keep strings in lists encoded between files, which saves a third of the time. pyarrow cannot read encoded values
+    # in lists, so the output has the schema of the source.
     names = {metadata.schema.column(number).path for number in range(metadata.num_columns)}
     listed = [path for path in _CODED if ".list." in path and path in names]
     rows = 0

@@ -57,7 +57,7 @@ class HeldLog(Struct):
     end: int
     """The conversations have the ordinals `first` to `end - 1`."""
     faults: list[tuple[str, str, str]] = []
-    """Unreadable records: the message, place and hint of each."""
+    """Unreadable records: the message, location and hint for each."""
     over: list[str] = []
     """The logs with conversations that this log replaced."""
 
@@ -462,7 +462,7 @@ def _of(rows: Any, ordinals: Any) -> Any:
 
 
 def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], left: Path) -> dict[str, Any]:
-    """Return a run's counts without those of some conversations. `left` is the file with the counts of the remaining
+    """Return a run's counts without some of its conversations. `left` is the file with the counts of the remaining
     conversations.
     """
     pc = arrow("compute")

@@ -78,7 +78,7 @@ def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *,
 def kept(
     folder: Store, places: Iterator[LinePlace], stated: Mapping[str, JsonRecord], criterion: Criterion
 ) -> Iterator[JsonRecord]:
-    """Yield the details of the findings at these places in order."""
+    """Yield the details of the findings at these locations, in order."""
     for file, group in groupby(places, key=lambda place: place[0]):
         for line in folder.at(file, (place for _, place in group)):
             yield call_details(line, criterion) if file == CALLS else rule_details(line, stated)

@@ -1,7 +1,7 @@
 """Writes the report as a single HTML file that works offline and shows all data as plain text.
 
 The data is in blocks that no browser runs. The page's security policy allows only one style and one script. Lists,
-texts and conversations have maximum sizes.
+strings and conversations have maximum sizes.
 """
 
 import base64
@@ -40,9 +40,7 @@ from bylaw.pack import CRITERIA, Criterion
 TEXT = 20_000
 """The maximum length of a message or result. `bylaw explain` shows the full text."""
 BRIEF = 400
-"""The maximum length of a text in a very long conversation. Texts at the steps that a finding refers to may
-be longer.
-"""
+"""The maximum length of a message in a very long conversation. A message that a finding refers to may be longer."""
 CONVERSATION = 1_000_000
 """The maximum length of a conversation."""
 BLOCK = 400_000
@@ -74,8 +72,8 @@ def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRe
 
 
 def bounded(conversation: JsonRecord, steps: set[int]) -> JsonRecord | None:
-    """Shorten every text in a conversation, but keep more of the texts at `steps`. Return None if the conversation is
-    still too long.
+    """Shorten every message in a conversation, but less so at `steps`. Return None if the conversation is still too
+    long.
     """
     for brief in (TEXT, BRIEF):
         events = [_event(event, TEXT if step in steps else brief) for step, event in enumerate(conversation["events"])]
@@ -148,7 +146,7 @@ def overview(summary: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def policies(document: JsonRecord) -> list[JsonRecord]:
-    """Return the policies by id, each with the sentences that it cites."""
+    """Return the policies, keyed by id, each with the sentences that it cites."""
     told: JsonRecord = cut(document)
     return [
         {"id": name, "unenforced": "", **policy, "citations": policy["citations"][:8]}
@@ -403,7 +401,7 @@ def _waivers(finding: JsonRecord) -> str:
 
 
 def joined_scripts(names: Sequence[str], more: Sequence[str] = ()) -> str:
-    """Join the page's scripts and the texts in `more`, without global names."""
+    """Join the page's scripts and the strings in `more`, without global names."""
     files = resources.files("bylaw.audit.report")
     body = "\n".join([*((files / "scripts" / f"{name}.js").read_text("utf-8") for name in names), *more])
     return f'(() => {{\n"use strict";\n{body}\n}})();\n'

@@ -75,7 +75,8 @@ def reason_of_open(severity: str, opened: JsonRecord) -> Reason:
 
 
 def exchange_of(opened: JsonRecord) -> str:
-    """Return the steps of the question and the answer for an undecided consent. For other rules, return none.
+    """Return the steps of the question and the answer for an undecided consent. For other rules, return an empty
+    string.
 
     Calls with the same question and answer have the same steps.
     """
@@ -97,7 +98,7 @@ def _words(policy: JsonRecord, verdict: str, criterion: Criterion) -> str:
 
 
 def _likeness(words: str) -> str:
-    """Remove values from a text, so that findings with different values can share a reason."""
+    """Remove values from a reason, so that findings with different values can share it."""
     return cut(_VALUES.sub("…", words), 200)
 
 

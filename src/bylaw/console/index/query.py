@@ -153,7 +153,7 @@ class Index:
             return self._database.execute(query, values).fetchall()
 
     def stand(self, states: Mapping[str, State]) -> None:
-        """Set the states of findings by id. Other findings have their cell's default state."""
+        """Set the states of findings, which are keyed by id. Other findings have their cell's default state."""
         with self._turn:
             self.rows("DELETE FROM temp.standing")
             query = """INSERT INTO temp.standing SELECT f.number, ? FROM findings f JOIN cells c ON c.number = f.cell
@@ -267,7 +267,7 @@ class Index:
         return ConversationRow(*rows[0]) if rows else None
 
     def whole(self, name: str) -> dict[str, Any] | None:
-        """Return a conversation with its events, by name. Return None if it is unknown or unavailable."""
+        """Return the conversation with this name, including its events. Return None if it is unknown or unavailable."""
         row = self.conversation(name)
         return self.events(row) if row is not None else None
 

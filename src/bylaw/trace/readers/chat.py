@@ -324,7 +324,7 @@ SILENT_ITEMS = frozenset(
         *("additional_tools",),
     )
 )
-"""Items without words or calls to check, such as thoughts and the provider's own calls."""
+"""Items without text or calls to check, such as thoughts and the provider's own calls."""
 ITEMS = _ITEM_CALLS | _ITEM_ANSWERS | _ITEM_ACTIONS | {f"{each}_output" for each in _ITEM_ACTIONS} | SILENT_ITEMS
 
 

@@ -146,7 +146,7 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
 def _sample(source: Source, record: Record, evaluation: InspectEvaluation) -> Trajectory:
     sample = decode(_SAMPLE, record.raw)
     if sample.attachments:
-        # Long texts are stored separately from their messages.
+        # Long strings are stored separately from their messages.
         for message in sample.messages:
             if isinstance(message.content, str) and message.content.startswith(_ATTACHMENT):
                 name = message.content.removeprefix(_ATTACHMENT)

@@ -50,7 +50,7 @@ HARMLESS = frozenset(
         *("assistant_id", "session_id", "conversation_id"),
     )
 )
-"""Message keys that never contain words, calls or results."""
+"""Message keys that never contain text, calls or results."""
 _TOLD = frozenset(ChatMessage.__struct_fields__)
 _ALIASES = {
     "toolCalls": "tool_calls",
@@ -286,10 +286,10 @@ def _call(call: Any) -> Any:
 
 
 def _check(fields: Fields, place: str, *, is_silent: bool) -> bool:
-    """Whether a user's message has words in an unknown field.
+    """Whether a user's message has text in an unknown field.
 
     For other messages, raise Malformed if an unknown field may contain a call or a result. If a message has no other
-    content (`is_silent`), words in an unknown field raise Malformed too.
+    content (`is_silent`), text in an unknown field raises Malformed too.
     """
     unknown = sorted(fields.keys() - _TOLD - HARMLESS - {"audio"})
     if fields["role"] == "user":
@@ -418,7 +418,7 @@ class _Kept(Struct):
 
 
 def without_beginnings(pieces: Iterator[Record | RecordError]) -> Iterator[Record | RecordError]:
-    """Yield the records in order, except those that a later record continues."""
+    """Yield the records in order. If a later record continues a record, leave out the earlier one."""
     line: deque[_Kept] = deque()
     latest: dict[str, _Kept] = {}
     size = 0

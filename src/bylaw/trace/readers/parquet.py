@@ -114,7 +114,7 @@ def _with_messages(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _given(value: Any) -> Any:
-    """Remove null fields. Arrow gives every struct all fields of its type."""
+    """Remove null fields, because Arrow adds every field of the type to every struct."""
     if isinstance(value, dict):
         return {name: _given(each) for name, each in cast("dict[str, Any]", value).items() if each is not None}
     return [_given(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value

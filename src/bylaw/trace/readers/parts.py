@@ -1,4 +1,4 @@
-"""Reads the parts of a message: calls, results, words, and other content.
+"""Reads the parts of a message: calls, results, text, and other content.
 
 In OpenAI and Anthropic, a part has a `type`. In Bedrock and Gemini, it has a single key. In the Vercel AI SDK, the type
 includes the tool's name, and a part may contain both a call and its result. An unknown part is an error, because it
@@ -52,7 +52,7 @@ _SILENT = frozenset(
         *("hosted_vector_store", "item_reference", "citable"),
     )
 )
-"""Types of parts without calls, results or words, such as pictures, files and thoughts."""
+"""Types of parts without calls, results or text, such as pictures, files and thoughts."""
 _SILENT_KEYS = frozenset(
     (
         *("image", "document", "video", "audio", "reasoningContent", "cachePoint", "searchResult", "inlineData"),
@@ -60,7 +60,7 @@ _SILENT_KEYS = frozenset(
         *("code_execution_result",),
     )
 )
-"""Keys of untyped parts without calls, results or words."""
+"""Keys of untyped parts without calls, results or text."""
 _BESIDE_WORDS = frozenset(
     (
         *("type", "text", "content", "refusal", "annotations", "citations", "cache_control", "cacheControl"),
@@ -142,7 +142,7 @@ def answer_in(part: Any) -> PartAnswer | None:
 
 
 def answers_in(parts: list[Any]) -> list[PartAnswer]:
-    """Return the results in a tool message. Return none unless every part is a result."""
+    """Return the results in a tool message. The list is empty unless every part is a result."""
     found = [answer_in(part) for part in parts]
     answers = [each for each in found if each is not None]
     return answers if len(answers) == len(found) else []
@@ -200,7 +200,7 @@ def _output(content: Any) -> tuple[Any, bool | None]:
 
 
 def words_in(part: Any) -> str | None:
-    """Return the words in a part. Return an empty text for a part without words, and None for an unreadable part."""
+    """Return the text in a part. The text is empty for a part without words, and None for an unreadable part."""
     if isinstance(part, str):
         return part
     block = _given(part)
@@ -270,7 +270,9 @@ def named(part: Any) -> str:
 
 
 def may_tell(value: Any) -> bool:
-    """Whether an unknown field may contain a call, a result or words. A number, a single word or a date does not."""
+    """Whether an unknown field may contain a call, a result or a sentence. A number, a single word or a date
+    does not.
+    """
     if isinstance(value, str):
         text = value.strip()
         return (text[:1] in ("[", "{") and len(text) > 2) or (len(text.split(None, 1)) > 1 and seconds(text) is None)
@@ -298,7 +300,7 @@ def may_call(value: Any) -> bool:
 
 
 def has_words(value: Any) -> bool:
-    """Whether a value has text of several words. Dates are ignored."""
+    """Whether a value contains several words of text. Dates are ignored."""
     if isinstance(value, str):
         return len(value.split(None, 1)) > 1 and seconds(value.strip()) is None
     inner = cast(

@@ -26,7 +26,7 @@ MessageMark = tuple[Any, ...]
 def messages_in(recorded: Any, role: str) -> list[ChatMessage]:
     """Return the messages in a recorded input or output. Bare text becomes a message from `role`.
 
-    The words and calls of a turn become one message, even if they were recorded separately.
+    The text and calls of a turn become one message, even if they were recorded separately.
     """
     return merged([each for message in _messages_in(recorded, role) for each in spread(message)])
 
@@ -93,7 +93,7 @@ def message_of_parts(message: dict[str, Any], role: str = "user") -> ChatMessage
 
 def _told(answer: PartAnswer) -> ChatMessage:
     """Return a result in a message part as a separate message."""
-    # ADK writes this in place of an object that it cannot encode.
+    # ADK writes this instead of an object that it cannot encode.
     told = ChatMessage("tool", answer.content, tool_call_id=answer.id, name=answer.tool or None, is_error=answer.error)
     told.captured = answer.content != "<not serializable>"
     return told
@@ -148,7 +148,7 @@ def merged(messages: list[ChatMessage]) -> list[ChatMessage]:
 
 def marks(message: ChatMessage) -> list[MessageMark]:
     """Return marks that identify a message in different recordings: one for each call or, without calls, one for the
-    words.
+    text.
     """
     calls: list[MessageMark] = [call_mark(call) for call in message.tool_calls or ()]
     if message.function_call is not None and message.function_call.name:

@@ -145,7 +145,7 @@ def _failed(
 ) -> set[int]:
     made = Counter(mark for each in several for mark in _said(each))
     if any(ran[mark] > 1 and ran[mark] >= count for mark, count in made.items()):
-        return set()  # Each of the calls ran.
+        return set()  # All of the calls were executed.
     later = [told for each in group if len(told := _exactly(each.history)) > len(given)]
     told_of = [each for each in several if any(_goes_on(told, given, _exactly(each.output)) for told in later)]
     # Equal outputs are treated as one.
@@ -196,7 +196,7 @@ class Thread(Struct):
 
 
 class Dialogue(Struct):
-    """A conversation under construction."""
+    """A conversation that is being built."""
 
     id: str
     transcript: Transcript = field(default_factory=Transcript)

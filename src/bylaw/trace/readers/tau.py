@@ -218,7 +218,7 @@ def _tau1_run(source: Source, record: Record) -> Trajectory:
 
 
 _ERRORS = ("Error: ", "Unknown action ")
-"""tau1 has no error flag. A failed result starts with one of these texts."""
+"""tau1 has no error flag. A failed result starts with one of these phrases."""
 
 
 Piece = tuple[Info, Record | RecordError]
