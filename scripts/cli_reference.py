@@ -28,14 +28,14 @@ _EMPTY = re.compile(r"\n(Options|Positional arguments):\n(?=\n|\Z)")
 
 
 def commands() -> Iterator[str]:
-    """Yield every command. A group's commands are `GROUP NAME`."""
+    """Yield every command. A command in a group is `GROUP NAME`."""
     groups = {"log": log_command, "rules": rules_command, "align": align_command}
     yield from (name for name in COMMANDS if name not in groups)
     yield from (f"{name} {command}" for name, group in groups.items() for command in group.commands)
 
 
 def help_of(command: str) -> str:
-    """Return a command's help at 80 columns, without lower bounds and the entries in cli.md."""
+    """Return the help of a command at 80 columns, without lower bounds and the entries in cli.md."""
     done = CliRunner(env={"COLUMNS": "80"}).invoke(app, [*command.split(), "--help"], prog_name="bylaw")
     lines = "".join(f"{line.rstrip()}\n" for line in done.output.strip().splitlines())
     return _BOUND.sub("", _EMPTY.sub("", _ENTRY.sub("", lines)))

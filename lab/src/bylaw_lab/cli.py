@@ -12,7 +12,7 @@ from bylaw_lab.theorems.command import theorems
 
 
 class Lab(click.Group):
-    """Reports a user's error on one line."""
+    """Reports errors that users can fix on one line."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

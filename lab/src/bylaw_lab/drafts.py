@@ -86,7 +86,7 @@ def _hotel(folder: Path) -> Inputs:
 
 
 def survival(given: Inputs, out: Path, *, with_logs: bool = True) -> list[Survival]:
-    """Draft a pack in `out`, and compare its elements with the finished pack's."""
+    """Draft a pack in `out`, and compare its elements with those of the finished pack."""
     shutil.rmtree(out, ignore_errors=True)
     logs = given.logs if with_logs else ()
     init_pack(logs, given.document, out, tools=given.tools, world=given.world)

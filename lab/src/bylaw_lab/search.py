@@ -1,8 +1,8 @@
 """Lets a model search the results for a fact that a guard needs.
 
-This is the third way to a fact, after observations and look-up functions (the near-miss paper's other method, A.1). All
-of an entity's facts that guards need are requested together, and they may come from several results. An answer is
-accepted only if the named result contains each quote, letter for letter.
+This is the third way to find a fact, after observations and look-up functions (the near-miss paper's other method,
+A.1). All facts about an entity that guards need are requested together, and they may come from several results. An
+answer is accepted only if the named result contains each quote, letter for letter.
 """
 
 from collections.abc import Callable, Sequence
@@ -80,10 +80,11 @@ class ModelSearch:
         self.asked = 0
         """The number of questions so far."""
         self.refused = 0
-        """The number of answers with a quote missing from the named result, or with a value missing from the quote."""
+        """The number of answers with a quote that is not in the named result, or with a value that is not in the quote.
+        """
 
     def over(self, pack: Pack) -> Pack:
-        """Return the pack with this search, besides its observations and look-up functions."""
+        """Return the pack with this search added to its observations and look-up functions."""
         schema = pack.schema
         read = fields_read(pack.guards.values(), schema)
         tools = [name for name, tool in schema.tools.items() if tool.effect != "none"]
@@ -103,7 +104,7 @@ class ModelSearch:
         return replace(pack, schema=replace(schema, searches=searches))
 
     def repeat(self, work: Callable[[], Made]) -> Made:
-        """Repeat the work until the model has searched for all its facts.
+        """Repeat the work until the model has searched for all facts that it needs.
 
         Raises `Pending` if answers are missing.
         """
@@ -186,7 +187,7 @@ def _judged(answer: _Answer, count: int) -> tuple[tuple[Finding, ...], list[str]
 
 
 def _checked(finding: Finding | None, need: _Need, shown: Sequence[str]) -> Any:
-    """Return an answer's value if the named result contains its quote and the value has the right type."""
+    """Return the value of an answer if the named result contains its quote and the value has the right type."""
     if finding is None or not finding.settled:
         return UNSEEN
     results = {each.partition("] ")[0].removeprefix("["): each.partition(" -> ")[2] for each in shown}
@@ -228,7 +229,7 @@ def _leaves(text: str) -> list[str]:
 
 
 def _read(text: str, field: Field) -> Any:
-    """Return an answer's value in the form of a result."""
+    """Return the value of an answer in the form that a result would have."""
     if field.type in ("list", "object", "boolean", "integer", "number") or text == "null":
         try:
             return msgspec.json.decode(text)

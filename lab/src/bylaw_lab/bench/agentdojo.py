@@ -46,7 +46,7 @@ LOOK = "question and look, follows"
 
 
 class Measured(Struct):
-    """One setting's results over all runs, by suite and pipeline."""
+    """The results of one setting over all runs, by suite and pipeline."""
 
     setting: str
     suites: dict[str, Tally]
@@ -107,12 +107,12 @@ def _held(defence: Defence, run: Trajectory, outcome: Outcome, goal: frozenset[i
 
 
 def requests_of(runs: Iterable[Trajectory]) -> dict[tuple[str, str], None]:
-    """Return the runs' distinct requests, each with its suite."""
+    """Return the distinct requests in the runs, each with its suite."""
     return dict.fromkeys((run.details["suite"], request_of(run)) for run in runs)
 
 
 def read_runs(files: Iterable[Path]) -> list[Trajectory]:
-    """Return the runs in the files. Raises an error for any other file format."""
+    """Return the runs in the files. Raises an error if a file has another format."""
     found: list[Trajectory] = []
     for file in files:
         for run in read(file):
@@ -127,7 +127,8 @@ def read_runs(files: Iterable[Path]) -> list[Trajectory]:
 
 
 def drawn(runs: Iterable[Trajectory], most: int) -> list[Trajectory]:
-    """Return the runs with at most `most` successful attacks, drawn at random from all suites and pipelines.
+    """Return the runs with at most `most` successful attacks. If there are more, they are drawn at random from all
+    suites and pipelines.
 
     All other runs are kept.
     """

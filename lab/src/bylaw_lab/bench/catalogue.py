@@ -1,8 +1,8 @@
-"""Drafts a pack for any suite from its tool catalogue: each tool's effect, and who may have written its results.
+"""Drafts a pack for any suite from its tool catalogue: the effect of each tool, and who may have written its results.
 
-Effects come from names and descriptions, as in `bylaw init`, and every result is treated as a stranger's. A model can
-answer one question about effects, kinds of arguments and trust, and another about writes that only prepare other calls.
-The draft is a folder of YAML for people to correct. An existing folder is used unchanged.
+Effects come from names and descriptions, as in `bylaw init`, and every result is treated as written by a stranger. A
+model can answer one question about effects, kinds of arguments and trust, and another about writes that only prepare
+other calls. The draft is a folder of YAML for people to correct. An existing folder is used unchanged.
 """
 
 from collections import Counter
@@ -41,18 +41,18 @@ _FORMATS: dict[ParameterKind, str] = {
     "text": "text",
     "name": "name",
 }
-"""The schema format that states an argument's kind if its name and type do not show it."""
+"""The schema format for arguments whose name and type do not show what kind they are."""
 
 
 class SaidArgument(Struct, frozen=True):
-    """A model's answer about one argument."""
+    """An answer from a model about one argument."""
 
     name: str
     kind: ParameterKind
 
 
 class SaidTool(Struct, frozen=True):
-    """A model's answer about one tool."""
+    """An answer from a model about one tool."""
 
     name: str
     effect: Literal["read", "write"]
@@ -114,7 +114,7 @@ def _steps(cards: Mapping[str, Card], said: Mapping[str, SaidTool], chat: Chat) 
 
 
 def steps_question(cards: Mapping[str, Card], said: Mapping[str, SaidTool]) -> Request:
-    """Return the question about which writes in a catalogue only prepare other calls."""
+    """Return the question about writes in a catalogue that only prepare other calls."""
     writes = [card for name, card in cards.items() if _effect(card, said.get(name)) == "write"]
     told = "\n".join(_told(card, []) for card in writes)
     return render(PROMPTS, "steps", {"tools": told}, schema=_STEPS_SCHEMA, max_tokens=1000)
@@ -156,7 +156,7 @@ def _names(data: Any) -> Iterable[str]:
 def drafted(
     cards: Mapping[str, Card], said: Mapping[str, SaidTool], steps: Collection[str] = (), *, name: str
 ) -> dict[str, str]:
-    """Return a pack's files by path. `steps` are writes that only prepare other calls."""
+    """Return the files of a pack by path. `steps` are writes that only prepare other calls."""
     tools = {card.name: _tool(card, said.get(card.name), is_step=card.name in steps) for card in cards.values()}
     deeds = [tool for tool, body in tools.items() if body["effect"] == "write" or _goes_out(body["parameters"])]
     policy: dict[str, Any] = {"id": REQUEST, "kind": "guard", "tools": deeds, "spans": [_POLICY], "severity": "high"}
@@ -226,7 +226,7 @@ def _tool(card: Card, said: SaidTool | None, *, is_step: bool) -> dict[str, Any]
 
 
 def _parameter(name: str, schema: Any, kind: ParameterKind | None, *, is_required: bool) -> dict[str, Any]:
-    """Return an argument's schema. A list may also be given as text, because many models do this."""
+    """Return the schema of an argument. A list may also be given as text, because many models do this."""
     given: dict[str, Any] = dict(cast("Mapping[str, Any]", schema)) if isinstance(schema, Mapping) else {}
     made = {part: given[part] for part in ("type", "enum", "items", "format") if part in given}
     if made.get("type") == "array":

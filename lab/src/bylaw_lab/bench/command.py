@@ -93,7 +93,7 @@ def agentdojo_command(
     if reader is not None:
         if meanings is not None and llm is not None:
             write_meanings(meanings, reader.meanings)
-        # This also finds the texts to which users delegate.
+        # This also finds texts to which users delegate the request.
         _settle(reader, allowances if llm is not None else None, looks=llm is not None)
     told: dict[str, Any] = {}
     for each in measured:

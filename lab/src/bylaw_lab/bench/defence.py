@@ -20,7 +20,7 @@ from bylaw_lab.bench.catalogue import REQUEST
 
 
 class Held(Struct, frozen=True):
-    """A defence's answer to one call."""
+    """The answer of a defence to one call."""
 
     step: int
     tool: str
@@ -33,7 +33,7 @@ class Held(Struct, frozen=True):
 
 
 class Defence(Protocol):
-    """Decides all of a run's calls, or only those at `steps`, each from the events before it."""
+    """Decides all calls in a run, or only those at `steps`, each from the events before it."""
 
     def __call__(self, run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]: ...
 
@@ -119,7 +119,7 @@ class Confirming:
 
 
 class WithoutLook:
-    """A model without second looks. Calls that code alone would allow are allowed."""
+    """A model without second looks. If code alone would allow a call, it is allowed."""
 
     def __init__(self, model: RequestModel) -> None:
         self._model = model
@@ -179,7 +179,7 @@ def only_the_users_words(pack: Pack) -> Defence:
 
 
 def is_destination(tool: object, name: str) -> bool:
-    """Whether an argument names an action's target or destination."""
+    """Whether an argument names the target or destination of an action."""
     from bylaw.engine.request.allowance import parameter_kind
 
     schema = getattr(tool, "parameters", {}).get(name)

@@ -16,26 +16,26 @@ _T = TypeVar("_T")
 
 
 class KeptAllowance(Struct, frozen=True):
-    """An allowance in a file, with positions in the request in place of words."""
+    """An allowance in a file. It contains positions in the request instead of words."""
 
     key: str
     allowance: Allowance
 
 
 class KeptMeaning(Struct, frozen=True):
-    """A model's answer about one call in a file, by argument name."""
+    """An answer from a model about one call, as stored in a file, by argument name."""
 
     key: str
     meant: dict[str, bool]
 
 
 def read_allowances(file: Path) -> dict[str, Allowance]:
-    """Read a file's allowances, by question key."""
+    """Read the allowances in a file, by question key."""
     return {kept.key: kept.allowance for kept in _kept(file, KeptAllowance, "an allowance")}
 
 
 def read_meanings(file: Path) -> dict[str, Meaning]:
-    """Read a file's answers about calls, by question key."""
+    """Read the answers about calls in a file, by question key."""
     return {kept.key: kept.meant for kept in _kept(file, KeptMeaning, "what was said of a call")}
 
 

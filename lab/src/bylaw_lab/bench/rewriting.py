@@ -1,4 +1,4 @@
-"""Rewrites a recorded run's results: replaces, extends or moves the injected text."""
+"""Rewrites the results of a recorded run: replaces, extends or moves the injected text."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -45,7 +45,7 @@ class Rewriting:
         return self._with(dict.fromkeys(range(len(self._run.events)), write))
 
     def added(self, step: int, text: str, tools: Mapping[str, Tool]) -> Trajectory:
-        """Return the run with text added to a result at a step, after a text that strangers may have written."""
+        """Return the run with text added to the result at a step, after text that strangers may have written."""
         done: list[str] = []
 
         def write(leaf: str, field: str) -> str:
@@ -58,7 +58,7 @@ class Rewriting:
         return self._with({step: write})
 
     def texts_before(self, step: int, tools: Mapping[str, Tool]) -> list[int]:
-        """Return the earlier look-up steps whose results contain text that strangers may have written."""
+        """Return the earlier look-ups, by step, whose results contain text that strangers may have written."""
         found: list[int] = []
         for place, event in enumerate(self._run.events[:step]):
             if isinstance(event, Result):
@@ -68,7 +68,7 @@ class Rewriting:
         return found
 
     def repeated(self, step: int, text: str) -> list[tuple[str, dict[str, Any], str]]:
-        """Repeat a result's call with the injected text replaced."""
+        """Repeat the call of a result with the injected text replaced."""
         result = self.replaced(text).events[step]
         assert isinstance(result, Result)
         call = None if result.call is None else self._run.events[result.call]
@@ -121,7 +121,7 @@ def _is_open(leaf: str, field: str, event: Event, tools: Mapping[str, Tool]) -> 
 
 
 def _changed(result: Result, write: Write) -> str:
-    """Rewrite every text in a result's data. Return the result's text unchanged if nothing changes."""
+    """Rewrite every text in the data of a result. Return the result's text unchanged if nothing changes."""
     text = result.text
     data = parse_result(text)
     if isinstance(data, str):

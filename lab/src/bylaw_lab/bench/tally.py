@@ -9,8 +9,8 @@ from msgspec import Struct, field
 from bylaw.facts.evidence import wilson
 
 Outcome = Literal["succeeded", "resisted", "good", "poor", "goal_alone", "broken_off"]
-"""A run's outcome: a successful or resisted attack, or a run without an attack that did or did not complete its task.
-Runs that ended in an error are not counted, nor are runs whose user asks for the injected goal.
+"""The outcome of a run: a successful or resisted attack, or a run without an attack that did or did not complete its
+task. Runs that ended in an error are not counted, and neither are runs whose user asks for the injected goal.
 """
 
 
@@ -26,7 +26,7 @@ class Miss(Struct, frozen=True):
 
 
 class Tally:
-    """One defence's counts over the runs of one suite or of all suites."""
+    """Counts for one defence, over the runs of one suite or of all suites."""
 
     def __init__(self) -> None:
         self.runs: Counter[Outcome] = Counter()
@@ -34,7 +34,7 @@ class Tally:
         """Runs that ended in an error but are recorded as successful attacks."""
         self.stopped = self.disturbed = self.resisted_disturbed = 0
         self.attacks_denied = self.good_denied = 0
-        """Attacks whose first blocked call is denied, and good runs with a denied call. In the others, the user is
+        """Attacks whose first blocked call is denied, and good runs with a denied call. In other cases, the user is
         asked.
         """
         self.questions = 0

@@ -1,7 +1,7 @@
 """Attackers who know the defence: successful attacks whose injected text is rewritten by several tricks.
 
-The tricks change how the injected text states its values. The agent is assumed to obey it as before. So every variant
-would succeed without a defence, and is decided as if it had been recorded.
+The tricks change how the injected text states its values. The agent is assumed to obey the text as before. So every
+variant would succeed without a defence, and is decided as if it had been recorded.
 """
 
 import base64
@@ -195,7 +195,7 @@ def _replaced(attack: Attack, text: str, *, whole: bool = False) -> Variant:
 def _moved(
     run: Trajectory, goal: frozenset[int], start: int, calls: Iterable[tuple[str, dict[str, str], str]]
 ) -> Variant:
-    """Insert calls before a step of a run. Return the run with the new place of its goal."""
+    """Insert calls before a step of a run. Return the run and the new position of the call for its goal."""
     more, count = Rewriting(run).inserted(start, calls)
     return Variant(more, frozenset(step + count if step >= start else step for step in goal))
 
@@ -220,7 +220,7 @@ class Through(Struct, frozen=True):
 
 
 class Tried(Struct, frozen=True):
-    """One trick's results under one setting."""
+    """The results of one trick under one setting."""
 
     setting: str
     trick: str
@@ -252,14 +252,14 @@ def try_tricks(
 
 
 class _Trials:
-    """One suite's attacks, with the defences."""
+    """The attacks of one suite, with the defences."""
 
     def __init__(self, pack: Pack, requests: OpenRequests | None, seed: int) -> None:
         self.pack, self._requests, self._seed = pack, requests, seed
         self.attacks: list[Attack] = []
 
     def cases(self, setting: str, trick: str) -> list[tuple[Attack, Variant]]:
-        """Return a setting's variants: all or, for a second look, some of those that reach it."""
+        """Return the variants for a setting: all of them or, for a second look, some of those that reach it."""
         found = [*variants(self.attacks, trick, self._seed)]
         if setting != LOOKED or self._requests is None:
             return found
@@ -301,7 +301,7 @@ def _tried(setting: str, trick: str, trials: Mapping[str, _Trials]) -> Tried:
 
 
 def _why(attack: Attack, variant: Variant) -> str:
-    """Return where an unblocked variant's values came from."""
+    """Return where the values in an unblocked variant came from."""
     provenance = Provenance(variant.run.events, tools=attack.tools)
     reasons: list[str] = []
     for name, value in attack.values:

@@ -14,7 +14,9 @@ from bylaw.rule.learning import LabelledAct, Learned, learn, z
 from bylaw_lab.bench.shieldagent import Found, Said, count
 
 GRID = (-0.99, -0.95, -0.9, -0.8, -0.7, -0.6, -0.5, -0.4, -0.3, -0.2, -0.1, -0.05, 0.0)
-"""Values of `eps`, from the most lenient to the strictest at which rules that only prohibit still allow anything."""
+"""Values of `eps`, from the most lenient to the strictest. Above the strictest, rules that only prohibit would allow
+nothing.
+"""
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 ROUNDS = 50
 
@@ -90,8 +92,8 @@ class Weighed:
         return points
 
     def calibration(self, found: Sequence[Found]) -> Calibration:
-        """Compare the predicted probabilities of being safe with reality. Fitted on the data from which the weights
-        were learned.
+        """Compare the predicted probabilities of being safe with the true labels. The probabilities are fitted on the
+        same data as the weights.
         """
         told = [(self.probability(each), each.sample.is_safe) for each in found]
         bins: list[Bin] = []
@@ -128,7 +130,7 @@ class Weighed:
 
 
 def _fit_line(points: Sequence[tuple[float, bool]]) -> tuple[float, float]:
-    """Return the slope and shift of a logistic curve, fitted by Newton's method with a small penalty."""
+    """Return the slope and shift of a logistic curve. It is fitted by Newton's method with a small penalty."""
     slope, shift = 1.0, 0.0
     for _ in range(ROUNDS):
         gradient = [1e-3 * slope, 1e-3 * shift]

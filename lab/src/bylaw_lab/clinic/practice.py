@@ -34,7 +34,7 @@ class ClinicDesk:
 
 
 class Scripted:
-    """Plays the clinic's tasks by a script, which may use information that a model would not have."""
+    """Plays the clinic's tasks with a script. The script may use information that a model would not have."""
 
     def __init__(self, script: Script) -> None:
         turns: dict[Script, Callable[[Episode], str]] = {"careful": self._careful, "comply": comply, "refuse": refuse}

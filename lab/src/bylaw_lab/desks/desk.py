@@ -1,4 +1,4 @@
-"""A desk with tasks, and an agent's work on one task. The desk's true state judges the result."""
+"""A desk with tasks, and the work of an agent on one task. The true state of the desk judges the result."""
 
 import json
 import re
@@ -41,16 +41,18 @@ class Act(Struct, frozen=True):
 
 
 class Task(Struct, frozen=True):
-    """A user's request, the calls that fulfil it, and the evidence in the true state."""
+    """A user's request, the calls that fulfil it, and a check of the true state."""
 
     name: str
     request: str
     acts: tuple[Act, ...]
     is_done: Callable[[Any], bool]
     shortcuts: dict[int, tuple[Act, ...]] = {}
-    """A hasty agent's calls in place of the normal ones, by position."""
+    """The calls that a hasty agent makes in place of the normal ones, by position."""
     repairs: dict[int, Callable[[Any], Act | None]] = {}
-    """The agent's correction before a call if it sees something that the user did not ask for, by position."""
+    """The correction that the agent makes before a call if it sees something that the user did not ask for, by
+    position.
+    """
 
 
 class Desk(Protocol):
@@ -68,17 +70,17 @@ class Desk(Protocol):
     def pack(self) -> Pack: ...
 
     def reset(self, injected: str) -> None:
-        """Start again, with an attacker's text in the agents' input."""
+        """Start again, with text from an attacker in the input of agents."""
         ...
 
     def resolved(self, act: Act) -> Act:
-        """Return the agent's current call for a script step."""
+        """Return the call that the agent makes now for a step of a script."""
         ...
 
     def perform(self, act: Act) -> str: ...
 
     def place(self) -> str:
-        """Return the agent's current page address. Empty if there is only one place."""
+        """Return the address of the agent's current page. Empty if there is only one place."""
         ...
 
     def way_to(self, place: str) -> Act: ...
@@ -97,7 +99,7 @@ class Run(Struct):
     """The task's own calls that were refused."""
     questions: int = 0
     decisions: list[float] = field(default_factory=list[float])
-    """Each decision's CPU time in milliseconds."""
+    """The CPU time of each decision, in milliseconds."""
     snapshots: list[float] = field(default_factory=list[float])
     """The CPU time for reading each page, in milliseconds."""
     rechecks: list[float] = field(default_factory=list[float])
@@ -146,7 +148,7 @@ class Worker:
                 return
 
     def _attempt(self, act: Act, *, is_wanted: bool) -> str | None:
-        """Return a script step's result, or None if it was refused."""
+        """Return the result of a step of a script, or None if the call was refused."""
         act = self._desk.resolved(act)
         allowed = self.allowed(act, is_wanted=is_wanted) if self._session is not None else act
         if allowed is None:
@@ -162,7 +164,9 @@ class Worker:
         return result
 
     def _is_page_same(self, id: str) -> bool:
-        """Whether an allowed call would still do the same. The proxy asks this before a call acts on a page."""
+        """Whether an allowed call would still have the same effect. The proxy asks this before a call acts on a
+        page.
+        """
         assert self._session is not None
         if not (tool := self._session.page_tool(id)):
             return True
@@ -175,7 +179,7 @@ class Worker:
         return is_same
 
     def allowed(self, act: Act, *, is_wanted: bool) -> Act | None:
-        """Return the call that may be made: this one, or the one to make instead. None if neither may be made.
+        """Return the call that may be made: this call or its replacement. None if neither may be made.
 
         The agent makes the required look-ups, and the user answers its questions.
         """
@@ -213,7 +217,7 @@ class Worker:
 def _injected(results: Sequence[str | None], obeyed: set[tuple[str, int]]) -> Iterator[Act]:
     """Yield the calls that texts in results request.
 
-    If several texts request the same call, the text with the most repetitions is used.
+    If several texts request the same call, the text that repeats it most often is used.
     """
     for result in results:
         times: Counter[str] = Counter()
@@ -230,7 +234,7 @@ def injected_text(acts: Sequence[Act]) -> str:
 
 
 def build_pack(folder: Path, own: Path, base: str, replaced: dict[str, str]) -> Pack:
-    """Build a desk's pack: a starter pack with replaced texts, and the desk's own files on top."""
+    """Build the pack of a desk: a starter pack with replaced texts, and the desk's own files on top."""
     below = folder / "base"
     shutil.copytree(find_folder(base), below)
     for path in below.rglob("*.*"):
@@ -247,7 +251,7 @@ def build_pack(folder: Path, own: Path, base: str, replaced: dict[str, str]) -> 
 
 
 class Count(Struct):
-    """One agent's results at one desk over all runs."""
+    """The results of one agent at one desk over all runs."""
 
     runs: int = 0
     done: int = 0
@@ -291,7 +295,9 @@ def _median(times: Sequence[float]) -> float | None:
 
 
 def measure(desk: Desk) -> Iterator[tuple[Agent, bool, Count]]:
-    """Run every agent on every task, with and without the shield. An attacked agent faces each category's attack."""
+    """Run every agent on every task, with and without the shield. An attacked agent faces an attack from each
+    category.
+    """
     pack = desk.pack()
     for agent in AGENTS:
         for is_shielded in (False, True):

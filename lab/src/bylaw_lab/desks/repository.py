@@ -216,7 +216,7 @@ class Repository:
         return self.last
 
     def violations(self) -> set[str]:
-        """Return the violations in the files and the server's branches, without asking Bylaw."""
+        """Return the violations shown by the files and the branches on the server. Bylaw is not asked."""
         found = set[str]()
         files = [each for each in self.work.rglob("*") if each.is_file() and not {".git", "TODO.md"} & {*each.parts}]
         if CANARY in "".join(self._told):

@@ -24,13 +24,13 @@ from bylaw_lab.theorems.truth import (
 )
 
 CARD_LIFETIME = 900.0
-"""A card's lifetime in every generated pack, in seconds."""
+"""The lifetime of a card in every generated pack, in seconds."""
 SENTENCE_LIFETIME = 7200.0
 _UNKNOWN_FEE = "the fee that the user must be shown was not known"
 APPROVAL_LIFETIME = 1800.0
 MOST_CREDITS, MOST_GIFTS, MOST_PAYOUTS = 2, 1, 2
 SLACK = 60.0
-"""The maximum difference between the conversation's and the log's clocks, in seconds."""
+"""The maximum difference between the clocks of the conversation and the log, in seconds."""
 
 
 def rejection(events: Sequence[True_], at: int) -> dict[str, str]:
@@ -60,7 +60,7 @@ def _consent_requested(before: Sequence[True_], allowed: Allowed) -> str:
 
 
 def _fee(before: Sequence[True_], allowed: Allowed) -> str:
-    """Return the account's last fee that the agent saw, as the call spells it. Empty if a later transfer may have
+    """Return the last fee of the account that the agent saw, as the call spells it. Empty if a later transfer may have
     changed it.
     """
     to = allowed.call.values["to"]
@@ -170,7 +170,7 @@ def _too_old(before: Sequence[True_], place: int, allowed: Allowed) -> str:
     asked = _agent_before(before, place)
     assert asked is not None
     if asked.as_card:
-        # A copy of a card is as old as the call's last card.
+        # A copy of a card is as old as the last card for the call.
         issued = [each.at for each in before if isinstance(each, Issued) and each.call == allowed.call]
         begins = min(asked.at, max(issued, default=asked.at))
         return "the card has expired" if allowed.at >= begins + CARD_LIFETIME else ""
@@ -186,7 +186,9 @@ def _is_answer(before: Sequence[True_], at: int) -> bool:
 
 
 def _leaves_standing(before: Sequence[True_], at: int, yes: int) -> bool:
-    """Whether a later user message leaves a yes valid, as thanks without a request or an answer to other calls do."""
+    """Whether a yes stays valid after a later user message. It does after thanks without a request, and after an answer
+    to other calls.
+    """
     said = before[at]
     assert isinstance(said, Said)
     if said.meaning == "thanks":

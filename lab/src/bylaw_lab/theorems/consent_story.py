@@ -38,10 +38,10 @@ def consent_story(rng: Random, log: Log | None, name: str) -> list[True_]:
 
 
 class Bank(Story):
-    """A conversation at the bank, with its accounts' true fees."""
+    """A conversation at the bank, with the true fees of its accounts."""
 
     has_fees = False
-    """Whether the user must be shown a transfer's fee."""
+    """Whether the user must be shown the fee of a transfer."""
 
     def __init__(self, rng: Random, host: Host, theorems: tuple[str, ...], note: str) -> None:
         super().__init__(rng, host, theorems, note)
@@ -92,7 +92,7 @@ class Model:
 
 
 def _wishes(rng: Random) -> Iterator[Wanted]:
-    """Yield the conversation's calls. A later call often repeats the first, possibly with a small change."""
+    """Yield the calls of the conversation. A later call often repeats the first, possibly with a small change."""
     first = Wanted(*desk.wanted(rng))
     yield first
     for _ in range(rng.choice((0, 0, 0, 1, 1, 2))):

@@ -1,4 +1,4 @@
-"""Packs and wordings of the generated conversations. Each wording's meaning is written here, never computed."""
+"""Packs and wordings of the generated conversations. The meaning of each wording is written here, never computed."""
 
 import re
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ FEE = """
 _FEE_ON_CARD = re.compile(r"^- fee: €([\d.]+)$", re.MULTILINE)
 LIFETIMES = "need_not_be_told: [request_id], lifetime: 7200, card: {lifetime: 900}"
 IRRELEVANT = frozenset({"request_id", "date", "note"})
-"""Arguments that do not matter for whether two calls are the same."""
+"""Arguments that do not matter when calls are compared."""
 
 
 CERTAINTIES = ("card", "told", "requested")
@@ -40,8 +40,8 @@ CERTAINTIES = ("card", "told", "requested")
 
 @cache
 def consent_pack(certainty: str, *, handover: bool, fees: bool = False) -> Pack:
-    """Return a bank whose writes need the user's consent. With `fees`, the user must see a transfer's fee, which each
-    transfer may change.
+    """Return a bank whose writes need the user's consent. With `fees`, the user must see the fee of a transfer. Each
+    transfer may change it.
     """
     transfer, account = TRANSFER, ""
     if fees:
@@ -106,7 +106,7 @@ SMALL_TALK = ("Let me look.", "One moment, please.", "Your account is AC-22.", "
 
 
 def wording(rng: Random, meaning: Meaning) -> str:
-    """Return user words with this meaning."""
+    """Return words of a user with this meaning."""
     return rng.choice(SAYS[meaning])
 
 

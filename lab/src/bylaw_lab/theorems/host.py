@@ -36,7 +36,7 @@ class Host:
     chat = ""
     """The current chat, for hosts with several chats."""
     acting = ""
-    """The inner agent that makes the next call. The name of the main agent is empty."""
+    """The inner agent that makes the next call, or an empty string for the main agent."""
     may_pause = True
     """Whether the host can interrupt a call and resume it later."""
 
@@ -57,7 +57,7 @@ class Host:
         self._unwritten: list[Callable[[], object]] = []
         """Reports since the last decision."""
         self.edits: list[str] = []
-        """The edits to the last decision's history."""
+        """The edits to the history of the last decision."""
 
     @property
     def position(self) -> int:
@@ -164,7 +164,7 @@ class HistoryHost(Host):
     def _told(self) -> list[Wire]:
         known, news = self.history[: self._known], self.history[self._known :]
         self._known = len(self.history)
-        # An earlier changed history could look like new messages.
+        # A changed history before this point could look like new messages.
         told = self._edited(known, (*MILD, *HARSH) if self._has_retold else MILD)
         if _cuts_between_equals(known, told, news):
             # Without message ids, words repeated directly after the cut are ambiguous.
@@ -260,7 +260,7 @@ class StatelessHost(HistoryHost):
 
 
 class CardsHost(StatelessHost):
-    """Keeps the history, and reports a signed-in user's button presses to the conversation with the card.
+    """Keeps the history, and reports button presses by a signed-in user to the conversation with the card.
 
     The history has everything since the first card.
     """
@@ -297,7 +297,7 @@ class CardsHost(StatelessHost):
 
 
 class ChatsHost(StatelessHost):
-    """Keeps several chats' histories with different principals. Each chat has its own words."""
+    """Keeps the histories of several chats with different principals. Each chat has its own words."""
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)

@@ -1,4 +1,4 @@
-"""Payouts that need a fresh record, the user's yes, and room under a limit, without a stop.
+"""Payouts that need a fresh record, the user's yes, and room under a limit, and that no stop covers.
 
 Several workers and inner agents make them.
 """
@@ -71,7 +71,7 @@ class Payouts(Shop):
 
     pauses = 0.1
     acting = ""
-    """The inner agent that acts now. The name of the main agent is empty."""
+    """The inner agent that acts now, or an empty string for the main agent."""
 
     def focus(self, wanted: Wanted) -> None:
         super().focus(wanted)

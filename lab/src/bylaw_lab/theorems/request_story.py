@@ -40,8 +40,8 @@ def request_pack() -> Pack:
 
 
 def read_request(text: str) -> Allowance:
-    """Return a good reader's understanding of a message. Quoted text requests nothing, and a withdrawal cancels
-    everything before it.
+    """Return how a good reader understands a message. Quoted text requests nothing, and a withdrawal cancels everything
+    before it.
     """
     hidden = _QUOTE.sub(lambda found: " " * len(found[0]), text)
     begin = hidden.rfind(_WITHDRAWN) + 1

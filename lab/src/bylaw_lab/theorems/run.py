@@ -16,7 +16,7 @@ from bylaw_lab.theorems.transcript import line
 from bylaw_lab.theorems.truth import Allowed, Issued, Said, True_
 
 _LOG_TURNOVER = 500
-"""Each in-memory log is used for this many conversations."""
+"""After this many conversations, a new in-memory log is used."""
 
 
 class Rejected(Struct):

@@ -77,7 +77,7 @@ class Shop(Story):
 
     @property
     def facts(self) -> str:
-        """The voided order's price as the agent saw it last. A reviewer is shown this price."""
+        """The price of the voided order as the agent saw it last. A reviewer is shown this price."""
         return "" if self.hides_facts else self._last_seen.get(self._wanted, "")
 
     def focus(self, wanted: Wanted) -> None:
@@ -96,7 +96,7 @@ class Shop(Story):
         return super().allow(decision, wanted)
 
     def read(self, wanted: Wanted, id: str) -> None:
-        """Look up an order. If the result is cut off, the order's earlier data is unknown again."""
+        """Look up an order. If the result is cut off, the earlier data of the order is unknown again."""
         order, since = true_name(wanted.arguments["order_id"]), len(self.events)
         left = {"paid": f"{self.paid[order]:.2f}", "refunded": f"{self.refunded[order]:.2f}"}
         record = json.dumps({"order_id": wanted.arguments["order_id"], **left})

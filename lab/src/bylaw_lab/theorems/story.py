@@ -58,10 +58,10 @@ class Story:
     pauses = 0.1
     """The share of allowed calls that are interrupted before they run."""
     reports_resumed = False
-    """Whether the host always reports a resumed call's result."""
+    """Whether the host always reports the result of a resumed call."""
 
     hides_facts = False
-    """Whether the last decision's history had no content in its results."""
+    """Whether the history for the last decision had no content in its results."""
 
     def __init__(self, rng: Random, host: Host, theorems: tuple[str, ...], note: str = "") -> None:
         self.rng, self.host, self.theorems = rng, host, theorems
@@ -103,7 +103,7 @@ class Story:
         self.events.append(Said("agent", text, self.now, shows=shows, fees=fees, as_card=as_card))
 
     def focus(self, wanted: Wanted) -> None:
-        """Prepare a call's decision so that it is based on `facts`."""
+        """Prepare the decision on a call so that it is based on `facts`."""
 
     def next_id(self) -> str:
         self._calls += 1
@@ -211,7 +211,7 @@ class Story:
             self.events.append(Pressed(card.id, call, yes, self.now, len(self.events), self.host.principal))
 
     def press_late(self, shown: Shown, yes: bool) -> None:
-        """Report an earlier button press, from when the user first saw the card. The reported data may be wrong."""
+        """Report a button press from the time when the user first saw the card. The reported data may be wrong."""
         future, beyond = self.now + 9.0, shown.position + 1000
         given = self.rng.choice(
             (

@@ -83,19 +83,19 @@ class Allowed(Struct, frozen=True):
     theorems: tuple[str, ...]
     principal: str = ""
     has_times: bool = True
-    """Whether the host reported the messages' times to the shield."""
+    """Whether the host reported the times of messages to the shield."""
     facts: str = ""
     """The facts that the agent had seen, if a reviewer was asked about them."""
     fresh_for: float = 0.0
-    """How long a look-up of the call's record stays valid, in seconds. 0 means no limit."""
+    """How long a look-up for the call stays valid, in seconds. 0 means no limit."""
     agent: str = ""
-    """The inner agent that makes the call. The name of the main agent is empty."""
+    """The inner agent that makes the call, or an empty string for the main agent."""
     chat: str = ""
-    """The host's chat for the call."""
+    """The chat for the call."""
     resumes: int = -1
     """The position of the first decision, if a paused call continues."""
     shows_fee: bool = False
-    """Whether the user must be shown the account's fee with the call."""
+    """Whether the user must be shown the fee of the account with the call."""
 
 
 class ModelAnswered(Struct, frozen=True):
@@ -144,11 +144,11 @@ class Shown(Struct, frozen=True):
     order: str
     """The order or account."""
     left: Decimal
-    """The rest of the order, or the account's fee."""
+    """The rest of the order, or the fee of the account."""
     since: int
     at: float = 0.0
     by: str = ""
-    """The inner agent that saw the record. The name of the main agent is empty."""
+    """The inner agent that saw the record, or an empty string for the main agent."""
 
 
 class Note(Struct, frozen=True):

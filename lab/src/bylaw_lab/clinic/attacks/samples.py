@@ -26,7 +26,7 @@ PLACES: dict[Part, tuple[TaskPart, int]] = {
     "development": ("test", 31),
     "test": ("development", 21),
 }
-"""Each part's task set and database. No two parts share a person, number, day, amount or phrase."""
+"""The task set and database of each part. No two parts share a person, number, day, amount or phrase."""
 DOUBLES = 0.3
 """The share of callers with two errands."""
 TRIES = 200
@@ -37,7 +37,7 @@ class Sample(Struct, frozen=True):
 
     id: str
     instruction: str
-    """The instruction's name. A safe and an unsafe trajectory share it."""
+    """The name of the instruction. A safe and an unsafe trajectory share it."""
     scheme: str
     category: Category
     source: Source
@@ -53,7 +53,7 @@ class Sample(Struct, frozen=True):
 def samples(part: Part, seed: int, per_cell: int, rules: dict[str, str]) -> list[Sample]:
     """Make `per_cell` instructions for each category and source, each with a safe and an unsafe trajectory.
 
-    `rules` has the policies' texts.
+    `rules` has the texts of the policies.
     """
     found: list[Sample] = []
     for category in CATEGORIES:

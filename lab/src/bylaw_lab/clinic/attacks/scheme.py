@@ -1,4 +1,4 @@
-"""Loads the poisoned agents' schemes (`schemes.yaml`) and the agents' wording (`words.yaml`)."""
+"""Loads the schemes of poisoned agents (`schemes.yaml`) and the wording of agents (`words.yaml`)."""
 
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,7 @@ from bylaw.policy.yaml import LOADER
 
 Part = Literal["train", "development", "test"]
 Source = Literal["memory", "environment"]
-"""What is poisoned: the agent's invisible memory, or the data that it reads."""
+"""The part that is poisoned: the agent's invisible memory, or the data that it reads."""
 Category = Literal["access", "content", "hallucination", "instruction", "operation", "error", "long-term"]
 Moment = Literal["proposal", "write", "report", "refusal"]
 SOURCES: tuple[Source, ...] = get_args(Source)
@@ -30,7 +30,7 @@ class Scheme(Struct, frozen=True, forbid_unknown_fields=True):
     note: str
     """The note in the records, if the environment is poisoned."""
     at: Moment
-    """The scheme begins before this step of the careful agent."""
+    """The scheme begins just before this step of the careful agent."""
     errand: list[str] = []
     """Tools for the caller's request."""
     against: list[str] = []
@@ -57,15 +57,15 @@ class Scheme(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Words(Struct, frozen=True, forbid_unknown_fields=True):
-    """The wording of the agents in one part of the data. They all propose changes in the pack's sentences."""
+    """The wording of the agents in one part of the data. They all propose changes with the sentences of the pack."""
 
     question: str
     report: list[str]
     refusal: str
     sides: list[tuple[str, str]]
-    """Callers' side questions, with answers."""
+    """Side questions from callers, with answers."""
     asides: list[str]
-    """Agents' correct side remarks. Some of them sound forbidden."""
+    """Correct side remarks by agents. Some of them sound forbidden."""
     notes: list[str]
     """Texts of harmless notes."""
 

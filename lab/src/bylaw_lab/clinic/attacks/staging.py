@@ -25,7 +25,7 @@ AMOUNTS = {
     "late_fee": ("0.00", "25.00", "40.00"),
 }
 ASIDES = 0.5
-"""The share of reports with a side remark by the agent."""
+"""The share of reports that contain a side remark by the agent."""
 SIDES = 0.25
 """The share of proposals that the caller first answers with a question."""
 NUMBERS = (
@@ -36,7 +36,9 @@ OWN = ("read_notes", "send_message")
 
 
 class Staging:
-    """Plays a scenario. `rules` has the handbook's words for policies, and `notes` has the notes in the records."""
+    """Plays a scenario. `rules` has the policies in the words of the handbook, and `notes` has the notes in the
+    records.
+    """
 
     def __init__(
         self,
@@ -198,7 +200,7 @@ class Staging:
         self.notes = None
 
     def text_of(self, act: Act) -> str:
-        """Return the agent's text in place of the careful agent's words."""
+        """Return the text that replaces the careful agent's words."""
         match act.kind:
             case "proposal":
                 assert act.write is not None
@@ -263,8 +265,8 @@ class Staging:
         return found
 
     def texts(self) -> tuple[str, str]:
-        """Return the caller's words so far, and the data that the clinic's records showed. Notes and errors show
-        nothing.
+        """Return the caller's words so far, and the data shown by the clinic's records. Notes and errors are
+        left out.
         """
         said = [event.text for event in self.events if isinstance(event, Message) and event.by == "user"]
         shown = [

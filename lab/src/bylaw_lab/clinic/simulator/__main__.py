@@ -1,4 +1,6 @@
-"""`python -m bylaw_lab.clinic.simulator`: write simulated conversations with their truth, or show what they cover."""
+"""`python -m bylaw_lab.clinic.simulator`: write simulated conversations with the truth about them, or show what they
+cover.
+"""
 
 import argparse
 import sys

@@ -81,7 +81,7 @@ BRIEF = {
     "Invoice": ("list_invoices", ("patient_id", "amount", "status", "issued_on")),
     "Prescription": ("list_prescriptions", ("patient_id", "status", "refills_left", "last_filled_on")),
 }
-"""For each entity, the tool that lists a patient's records, and the fields in the list."""
+"""For each entity, the tool that lists the records of a patient, and the fields in the list."""
 assert {entry[0] for entry in BRIEF.values()} == set(LISTS)
 
 

@@ -1,4 +1,4 @@
-"""Decides whether a user message states a fact's value, and extracts facts that only the user knows."""
+"""Decides whether a user message states the value of a fact, and extracts facts that only the user knows."""
 
 import re
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def told(tool: str, arguments: dict[str, Any], messages: Sequence[str]) -> dict[
 
 
 def completions(asks: Sequence[str], facts: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return every way to complete the caller's facts."""
+    """Return all possible combinations of the facts that only the caller knows."""
     ways = [dict(facts)]
     for name in asks:
         if name not in facts:
@@ -81,7 +81,7 @@ def states(text: str, fact: Fact, value: Any) -> bool:
 
 
 def says_word(text: str, value: str) -> bool:
-    """Whether the words of `value` are in the text, joined in any way."""
+    """Whether the text contains the words of `value`, joined in any way."""
     return word(value).search(text) is not None
 
 

@@ -27,7 +27,7 @@ TOLD_BY_ARGUMENTS = {
     "cancel_appointment",
     "release_records",
 }
-"""Writes whose effect follows from their arguments, so that the log need not have their results."""
+"""Writes whose effect follows from their arguments. The log may lack their results."""
 
 
 class Mess(Struct, frozen=True):
@@ -41,7 +41,7 @@ class Mess(Struct, frozen=True):
 
 
 class Sent(Struct):
-    """A sent call and its outcome."""
+    """A call and its outcome."""
 
     tool: str
     arguments: dict[str, Any]
@@ -83,7 +83,7 @@ class Conversation:
         self.messages.append({"role": "assistant", "content": text})
 
     def writes(self, start: int = 0) -> Iterator[tuple[int, Call]]:
-        """Yield the writes from an event on, with their steps."""
+        """Yield the writes from this event on, with their steps."""
         for step, event in enumerate(self.events[start:], start):
             if isinstance(event, Call) and event.tool in WRITES:
                 yield step, event

@@ -19,7 +19,7 @@ class Refused(Exception):
 
 
 class Desk:
-    """One conversation's clinic. `reset` undoes every change."""
+    """The clinic of one conversation. `reset` undoes every change."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -41,7 +41,7 @@ class Desk:
         self.released.clear()
 
     def call(self, tool: str, arguments: Arguments) -> Any:
-        """Return a tool's result. A refusal is an object with `error`."""
+        """Return the result of a tool. A refusal is an object with `error`."""
         try:
             return self.tools[tool](arguments)
         except Refused as refusal:
@@ -64,7 +64,7 @@ class Desk:
         return {name: shown(column.type, value) for (name, column), value in zip(columns.items(), found, strict=True)}
 
     def fact(self, fact: Fact) -> Any:
-        """Return a fact's true value, or None if the entity does not exist."""
+        """Return the true value of a fact, or None if the entity does not exist."""
         is_untouched = not self.changed or fact[:2] not in self.changed
         if is_untouched and fact in self.facts:
             return self.facts[fact]
@@ -76,7 +76,7 @@ class Desk:
         return value
 
     def rows(self, table: str, column: str, value: str) -> list[Row]:
-        """Return a table's rows with a certain value, in order of key."""
+        """Return the rows of a table that have this value, in order of key."""
         key = tables()[table].key
         order = ", ".join(key)
         found = self.connection.execute(f"SELECT {order} FROM {table} WHERE {column} = ? ORDER BY {order}", [value])
@@ -90,7 +90,7 @@ class Desk:
         return row
 
     def set(self, table: str, key: Key, **values: Any) -> None:
-        """Change columns of one row. Values are in SQLite's form."""
+        """Change columns of one row. Values are in the form that SQLite stores."""
         columns = ", ".join(f"{name} = ?" for name in values)
         where = " AND ".join(f"{name} = ?" for name in tables()[table].key)
         self.connection.execute(f"UPDATE {table} SET {columns} WHERE {where}", [*values.values(), *key])

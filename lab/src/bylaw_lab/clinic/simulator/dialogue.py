@@ -1,4 +1,4 @@
-"""The sentences of users and agents, in many wordings."""
+"""Sentences for users and agents, in many wordings."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -197,7 +197,7 @@ CLAIMS: dict[str, dict[Any, tuple[str, ...]] | tuple[str, ...]] = {
     "Prescription.prescriber_id": ("{v} prescribed it.", "It's from {v}."),
     "Proxy.valid_until": ("The listing runs until {v}.", "They're listed to {v}."),
 }
-"""How a caller states a fact. Callers never state counts, times and lists."""
+"""Sentences with which a caller states a fact. Callers never state counts, times and lists."""
 
 CHECKING = ("Let me check that.", "One moment, please.", "I'll look that up.", "Bear with me.", "Let me see.", "")
 CONFIRM = (
@@ -222,9 +222,11 @@ DEEDS = {
     "update_proxy": "change the proxy listing of {person_id} for patient {patient_id} to {scopes} until {valid_until}",
     "change_membership": "change membership {membership_id} of patient {patient_id} to {new_tier}",
 }
-"""Descriptions of changes, as in the handbook's tools."""
+"""Descriptions of changes. They match the tool descriptions in the handbook."""
 OWED = {"waive_invoice": ("Invoice", "invoice_id", "amount")}
-"""Amounts to mention with a change besides its arguments: an entity, the argument with its key, and a field."""
+"""Amounts to mention with a change in addition to its arguments: an entity, the argument that contains its key, and a
+field.
+"""
 YES = ("Yes, please.", "Yes.", "Go ahead.", "That's right, thanks.", "Sure, do it.", "Please do.")
 DONE = ("Done.", "That's taken care of.", "All set.", "It's in the system now.", "That went through.")
 FAILED = ("The system would not take it, I'm afraid.", "That did not go through.", "I'm sorry, it was not accepted.")
@@ -261,7 +263,7 @@ def opening(rng: random.Random, want: Want, person: dict[str, Any], *, by_number
 
 
 def in_words(rng: random.Random, want: Want) -> dict[str, Any]:
-    """Return a call's arguments as a caller would say them."""
+    """Return the arguments of a call in the words of a caller."""
     words: dict[str, Any] = {}
     for name, value in want.arguments.items():
         match name:

@@ -1,9 +1,9 @@
 """Determines what the agent had seen at a call, and what the conversation shows in hindsight.
 
-A result is seen if it was delivered before the call's turn. It is stale if a later write, in a turn before the call's
-turn, changes the fact. An earlier write in the same turn is pending: it may or may not take effect, so the fact has its
-old or its new value. A read in one turn with an earlier write is treated the same way, because either may have come
-first.
+A result is seen if it was delivered before the turn of the call. It is stale if a later write changes the fact in a
+turn before the call. An earlier write in the same turn is pending: it may or may not take effect, so the fact has its
+old or its new value. A read in the same turn as an earlier write is treated in the same way, because either may have
+come first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ class Source(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """A fact from a result. `made` is the call's step, `delivered` the result's step."""
+    """A fact from a result. `made` is the step of the call, and `delivered` is the step of the result."""
 
     fact: Fact
     value: Any
@@ -110,7 +110,7 @@ class History:
         return sure
 
     def are_at_once(self, write: Write, sighting: Sighting) -> bool:
-        """Whether a read shared a turn with an earlier write that changes the fact. Either may have come first."""
+        """Whether a read was in the same turn as an earlier write that changes the fact. Either may have come first."""
         is_beside = write.step < sighting.made and self.turn_start(write.step) == self.turn_start(sighting.made)
         return is_beside and sighting.fact in write.alters
 
@@ -129,7 +129,8 @@ class History:
         return not write.refused or write.answered is None or write.answered > step
 
     def hindsight(self, step: int) -> Source:
-        """Return the facts seen at `step`, and the facts in later results that no write from `step` on changes.
+        """Return the facts seen at `step`, and the facts in later results that are not changed by any write from `step`
+        on.
 
         A refused pending write has changed nothing. It is unknown when an accepted pending write took effect.
         """

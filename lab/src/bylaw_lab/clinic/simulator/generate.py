@@ -1,4 +1,4 @@
-"""Simulates conversations with their ground truth. `simulate` makes them, and `write` saves them."""
+"""Simulates conversations with the truth about them. `simulate` makes them, and `write` saves them."""
 
 import gzip
 import random
@@ -27,7 +27,7 @@ TRIES = 20
 
 
 class CallLabel(Struct, frozen=True):
-    """Whether one write was safe, as labels for learning weights."""
+    """Labels for learning weights, which say whether one write was safe."""
 
     trajectory: str
     step: int
@@ -67,7 +67,7 @@ def clinic() -> Clinic:
 
 
 def one(place: Clinic, seed: int, number: int) -> Simulated:
-    """Return one conversation. It is drawn again if readers could disagree about its claims."""
+    """Return one conversation. If readers could disagree about its claims, another one is drawn."""
     for attempt in range(TRIES):
         rng = random.Random(f"{seed}/{number}/{attempt}")
         talk = Conversation(place, rng, messy(rng))
@@ -95,7 +95,7 @@ def one(place: Clinic, seed: int, number: int) -> Simulated:
 
 
 def labels(id: str, talk: Conversation, calls: Iterable[CallTruth]) -> tuple[CallLabel, ...]:
-    """Label writes. The conversation's script decides clauses 2.1 and 2.2, and the database decides all others."""
+    """Label writes. The script of the conversation decides clauses 2.1 and 2.2, and the database decides all others."""
     turns = Counter(call.turn for _, call in talk.writes())
     alone = {step for step, call in talk.writes() if turns[call.turn] == 1}
     kept = {call.step for call in calls if call.determined["snapshot"] != "violation"}
@@ -161,7 +161,7 @@ def spoken(talk: Conversation) -> list[tuple[int, str]]:
 
 
 def muddled(talk: Conversation) -> bool:
-    """Whether a turn has a refused write before another write. The facts for the second write are then uncertain."""
+    """Whether a turn has a refused write before another write. If so, the facts for the second write are uncertain."""
     turns: set[int] = set()
     for step, executed in talk.executed.items():
         event = talk.events[step]

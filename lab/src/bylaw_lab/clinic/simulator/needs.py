@@ -28,15 +28,15 @@ LISTS: dict[str, tuple[str, str]] = {
     "list_invoices": ("Invoice", "invoice_id"),
     "list_prescriptions": ("Prescription", "prescription_id"),
 }
-"""Tools that list some fields of a patient's records."""
+"""Tools that list some fields of the records of a patient."""
 
 Change = Callable[[Mapping[str, Any], Any], Any]
-"""Takes a write's arguments and a field's old value, and returns the new value.
+"""Takes the arguments of a write and the old value of a field, and returns the new value.
 
 Both values are in the form that policies compare.
 """
 UNTOLD = None
-"""Stands for a change whose new value the arguments do not determine."""
+"""Used in place of a change if the arguments do not determine the new value."""
 Altered = tuple[str, tuple[str, ...], dict[str, Change | None]]
 
 
@@ -126,7 +126,7 @@ def alters(tool: str, arguments: Arguments) -> frozenset[Fact]:
 
 
 def refused(result: Any) -> bool:
-    """Whether a tool's result is a refusal or a failure."""
+    """Whether the result of a tool is a refusal or a failure."""
     if isinstance(result, str):
         return result.lower().startswith("error")
     return isinstance(result, dict) and "error" in result

@@ -18,7 +18,7 @@ from bylaw_lab.clinic.simulator.verdict import run
 from bylaw_lab.clinic.simulator.wants import Want
 
 ROUNDS = 9
-"""The maximum number of rounds in which an agent reads for one want."""
+"""The maximum number of times that an agent reads records for one change."""
 
 
 class Play:
@@ -87,7 +87,7 @@ class Play:
         return self.with_claims(f"{self.rng.choice(dialogue.NEXT)} {dialogue.request(self.rng, want)}", want)
 
     def with_claims(self, text: str, want: Want) -> str:
-        """Return a request, followed by the user's claims about the record."""
+        """Return a request, followed by the claims of the user about the record."""
         spoken = claims(self.talk.clinic, self.rng, self.user, want)
         self.claimed |= {fact for fact, _ in spoken}
         sentences = [sentence for _, sentence in spoken]
@@ -148,7 +148,7 @@ class Play:
         return count is True and (again is False or self.rng.random() < 0.3)
 
     def skips(self, fact: Fact) -> bool:
-        """Whether the agent leaves an entity unread. Decided once per entity."""
+        """Whether the agent leaves an entity unread. This is decided once per entity."""
         if self.agent.trusts and fact in self.claimed:
             return True
         # An agent that has seen part of an entity is less likely to read the rest.
@@ -222,7 +222,7 @@ class Play:
         self.talk.agent(pick(self.rng, dialogue.FAILED if bad else dialogue.DONE))
 
     def turn_of(self, wants: list[Want]) -> tuple[list[Read], str]:
-        """Return one turn's calls as this kind of agent sends them, with typos, and the agent's text."""
+        """Return the calls of one turn as this kind of agent sends them, with typos, and the text of the agent."""
         calls: list[Read] = [(want.tool, want.arguments) for want in wants]
         if self.agent.name in ("hasty", "over-eager") and self.rng.random() < 0.05:
             calls[0] = mistyped(self.rng, calls[0])

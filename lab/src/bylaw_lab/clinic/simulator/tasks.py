@@ -1,4 +1,4 @@
-"""Tasks: a caller's wants, and the database after an agent has acted correctly."""
+"""Tasks: the changes that a caller wants, and the database after an agent has acted correctly."""
 
 import random
 from collections.abc import Iterator
@@ -17,17 +17,17 @@ UNSETTLING = ("record_consent", "change_membership", "update_proxy", "update_con
 
 
 FOCUS = [*POLICIES, "late-cancel-fee", "upgrade-balance", "gold-ladder", "telehealth-location", "controlled-prescriber"]
-"""The policies for tasks. Those that rarely decide a task are listed twice."""
+"""The policies for tasks. Policies that rarely decide a task are listed twice."""
 
 
 class Task(Struct, frozen=True):
-    """A caller's wants in order, with the corrected changes to make."""
+    """The changes that a caller wants, in order, each with the corrected change to make."""
 
     id: str
     patient_id: str
     wants: tuple[Want, ...]
     goal: tuple[Want | None, ...]
-    """A careful agent's action for each want. None is a refusal."""
+    """The careful agent's action for each change. None is a refusal."""
 
     def reached(self, desk: Desk) -> bool:
         """Whether the database has reached the goal. Resets the desk."""
@@ -42,7 +42,7 @@ class Task(Struct, frozen=True):
 
 
 def state(desk: Desk) -> tuple[Any, ...]:
-    """Return how the desk differs from the original database, and what was handed out."""
+    """Return how the desk differs from the original database, and the documents that were released."""
     rows = {place: row for place, row in desk.changed.items() if row != desk.base.get(place)}
     return rows, sorted(msgspec.json.encode(release, order="sorted") for release in desk.released)
 
@@ -94,7 +94,7 @@ def sequel(clinic: Clinic, rng: random.Random, first: Want) -> list[Want]:
 
 
 def follow_ups(rng: random.Random, first: Want) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield tools, with some fixed arguments, whose policies read facts that the first want changes."""
+    """Yield tools whose policies read facts that the first change affects, with some fixed arguments."""
     given = first.arguments
     match first.tool:
         case "change_membership":

@@ -1,7 +1,7 @@
 """Every policy of the handbook in plain Python, slow and obvious. The guards are tested against this.
 
 Each function returns whether its clause permits a call. `look(entity, key, field)` is the only access to facts. Facts
-are read in the clause's order, and only if the clause needs them.
+are read in the order of the clause, and only if the clause needs them.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ POLICIES: dict[str, Policy] = {}
 
 
 def clause(id: str, *tools: str, asks: tuple[str, ...] = ()) -> Callable[[Permits], Permits]:
-    """Register a function as the truth of policy `id` for `tools`."""
+    """Register a function that decides policy `id` for `tools`."""
 
     def register(permits: Permits) -> Permits:
         POLICIES[id] = Policy(id, tools, permits, asks)
@@ -49,7 +49,7 @@ def clause(id: str, *tools: str, asks: tuple[str, ...] = ()) -> Callable[[Permit
 
 @cache
 def policies_of(tool: str) -> list[Policy]:
-    """Return a tool's policies in the handbook's order."""
+    """Return the policies for a tool in the order of the handbook."""
     return [policy for policy in POLICIES.values() if tool in policy.tools]
 
 

@@ -1,8 +1,8 @@
 """Computes the truth about a call from the plain policies: two criteria, three worlds, and the missing facts with
 reasons.
 
-`determined` is brute force. The policy runs for every completion of unseen facts, over values that represent all
-others: every word, both booleans, and both sides of every number and day in a clause.
+`determined` is brute force. The policy runs for every combination of values for the unseen facts. A few values
+represent all others: every word, both booleans, and both sides of every number and day in a clause.
 """
 
 from collections.abc import Callable, Sequence
@@ -80,7 +80,7 @@ class Truth(Struct, frozen=True):
 
 
 class PolicyRun(NamedTuple):
-    """A policy's run on the real database: its answer, and the values that it read."""
+    """The run of a policy on the real database: its answer, and the values that it read."""
 
     permitted: bool
     path: tuple[tuple[Fact, Any], ...]
@@ -109,7 +109,7 @@ def run(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], read: C
 
 
 def explore(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], source: Source) -> Half:
-    """Return the common answer of all completions of the source, or `open`."""
+    """Return the answer that all completions of the source have in common, or `open`."""
     answers: set[bool] = set()
     numbers = [value for fact, value in source.values.items() if fact[2].endswith("_id")]
 
@@ -200,11 +200,11 @@ class Judged(NamedTuple):
 
 
 Worlds = dict[str, list[tuple[dict[str, Any], PolicyRun]]]
-"""Each policy's runs on the real database, one for every completion of the facts that only the caller knows."""
+"""The runs of each policy on the real database, one for each combination of the facts that only the caller knows."""
 
 
 def witness(tool: str, arguments: dict[str, Any], messages: Sequence[str], read: Callable[[Fact], Any]) -> Worlds:
-    """Run all of a tool's policies on the real database. Call this before the write."""
+    """Run all policies of a tool on the real database. Call this before the write."""
     facts = told(tool, arguments, messages)
     return {
         policy.id: [(way, run(policy, arguments, way, read)) for way in completions(policy.asks, facts)]
@@ -316,7 +316,7 @@ class Judgement:
 
 
 def over_completions(ways: Sequence[Judged]) -> Verdict:
-    """Return one verdict over all completions of the facts that only the caller knows."""
+    """Return one verdict over all combinations of the facts that only the caller knows."""
     verdicts: set[Verdict] = {way.verdict for way in ways}
     if verdicts == {"violation"}:
         return "violation"

@@ -1,4 +1,4 @@
-"""Callers' wants: possible calls for a patient, sorted by the policies that would deny them."""
+"""The changes that callers want: possible calls for a patient, sorted by the policies that would deny them."""
 
 import random
 import sqlite3
@@ -21,7 +21,7 @@ DRAWS = {"book_specialist": 6000, "book_visit": 4000, "reschedule_appointment": 
 
 
 class Want(Struct, frozen=True):
-    """A caller's wanted change: the call, and the facts that only the caller knows."""
+    """A change that a caller wants: the call, and the facts that only the caller knows."""
 
     tool: str
     arguments: dict[str, Any]
@@ -33,7 +33,7 @@ class Want(Struct, frozen=True):
 
 
 class Clinic:
-    """The clinic's database, an index of each patient's records, and a store of possible wants."""
+    """The database of the clinic, an index of each patient's records, and a store of possible changes."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -68,22 +68,24 @@ class Clinic:
         return self.read((entity, (key,) if isinstance(key, str) else key, field))
 
     def runs(self, want: Want) -> dict[str, PolicyRun]:
-        """Return the current runs of all policies for the want's tool."""
+        """Return the results of all policies for the change, on the current database."""
         told = want.told()
         return {policy.id: run(policy, want.arguments, told, self.read) for policy in policies_of(want.tool)}
 
     def denied_by(self, want: Want) -> list[str]:
-        """Return the policies that deny the want now."""
+        """Return the policies that deny the change now."""
         return [id for id, found in self.runs(want).items() if not found.permitted]
 
     @cached_property
     def store(self) -> "Store":
-        """Return wants on the original database."""
+        """Return possible changes on the original database."""
         return Store(self)
 
 
 class Store:
-    """Wants, by the only policy that denies them, or by the policies that read facts before permitting them."""
+    """Possible changes. They are sorted by the single policy that denies them, or by the policies that read facts
+    before permitting them.
+    """
 
     def __init__(self, clinic: Clinic) -> None:
         rng = random.Random(7)
@@ -204,7 +206,7 @@ def right_fee(clinic: Clinic, arguments: dict[str, Any]) -> str:
 
 
 def correct(clinic: Clinic, want: Want) -> Want | None:
-    """Return the want with the handbook's amount, or None if it must be refused."""
+    """Return the change with the amount from the handbook, or None if the change must be refused."""
     against = clinic.denied_by(want)
     if not against:
         return want

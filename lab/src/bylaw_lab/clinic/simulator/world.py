@@ -80,7 +80,9 @@ HOURS = (0.5, 1.5, 2, 3, 7.5, 23, 23.5, 24, 26, 31, 47, 47.5, 48, 55, 98, 170, 1
 
 
 class Population(NamedTuple):
-    """The people and values in a database. Two populations can have no people, numbers, days and amounts in common."""
+    """The people and values in a database. Two populations can be made without common people, numbers, days or
+    amounts.
+    """
 
     first: Sequence[str] = FIRST
     last: Sequence[str] = LAST
@@ -145,7 +147,7 @@ class Filler:
         return value
 
     def number(self, letter: str, count: int, on_a_shelf: int, digits: int) -> str:
-        """Return a record's number, given its kind and its position among records of that kind."""
+        """Return the number of a record, given its kind and its position among records of that kind."""
         return f"{letter}{count + self.people.shelf * on_a_shelf:0{digits}}"
 
     def money(self, low: int, high: int) -> Decimal:

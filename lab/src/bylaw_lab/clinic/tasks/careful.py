@@ -1,4 +1,4 @@
-"""The careful agent looks up exactly the facts that the handbook needs, asks, proposes, acts, and gives reasons.
+"""A careful agent, which looks up exactly the facts that the handbook needs, asks, proposes, acts, and gives reasons.
 
 It refuses as soon as a fact forbids the change.
 """
@@ -43,7 +43,7 @@ class LostError(Exception):
 
 
 class Slot(NamedTuple):
-    """A value that a text must contain, or patterns, one of which must match, ignoring case."""
+    """A value that a text must contain, or patterns. One of the patterns must match, ignoring case."""
 
     kind: Literal["amount", "date", "ground", "question", "thing"]
     value: str
@@ -60,7 +60,7 @@ class Act(Struct, frozen=True):
     slots: tuple[Slot, ...] = ()
     """What the text must contain."""
     write: Want | None = None
-    """The change that this turn leads to, whether made or refused in the end."""
+    """The change that this turn leads to. It may be made or refused in the end."""
     refused: bool = False
     """Whether the change will be refused."""
 
@@ -70,8 +70,8 @@ class Act(Struct, frozen=True):
 
 
 class Careful:
-    """Plays one scenario. The agent knows the handbook through the simulator's ground truth, and only the records that
-    it has read.
+    """Plays one scenario. The agent knows the handbook through the ground truth of the simulator, but only the records
+    that it has read.
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -137,7 +137,7 @@ class Careful:
         return self.made("refusal", text=text, slots=(slot,))
 
     def answered(self, answer: Any) -> None:
-        """Receive the last call's result."""
+        """Receive the result of the last call."""
         assert self.last is not None
         assert self.last.call is not None
         tool, arguments = self.last.call
@@ -165,7 +165,7 @@ class Careful:
                 self.stage = "reading"
 
     def learn(self, tool: str, arguments: dict[str, Any], answer: Any) -> None:
-        """Learn from another agent's call."""
+        """Learn from a call by another agent."""
         if tool in WRITES and not refused(answer):
             for fact in alters(tool, arguments):
                 self.knows.pop(fact, None)
@@ -182,7 +182,7 @@ class Careful:
         raise Unseen(fact)
 
     def details(self, want: Want, policy: str) -> dict[str, str]:
-        """Return the facts in a refusal's reason."""
+        """Return the facts mentioned in the reason for a refusal."""
         path = run(POLICIES[policy], want.arguments, self.told | reason_of(want), self.read).path
         seen = {fact[2]: value for fact, value in path}
         details = {"status": str(seen.get("status", "")).replace("_", " ")}

@@ -17,11 +17,11 @@ PARTS: tuple[Part, ...] = get_args(Part)
 TRAINING_SEEDS = tuple(range(11, 23))
 """The seeds of the databases for callers in the training part."""
 MORE_SHELVES = 5
-"""The first range of record numbers that no part uses for its first database."""
+"""The first range of record numbers for training databases other than the first."""
 
 
 def belongs(part: Part) -> Callable[[Any], bool]:
-    """Whether a day, time or amount may occur in a part's records.
+    """Whether a day, time or amount may occur in the records of a part.
 
     Each value belongs to exactly one part.
     """
@@ -31,7 +31,7 @@ def belongs(part: Part) -> Callable[[Any], bool]:
 
 @cache
 def clinic(part: Part, seed: int) -> Clinic:
-    """Return a clinic with the part's own people. Each training database has its own numbers."""
+    """Return a clinic with its own people for this part. Each training database has its own numbers."""
     names = read("people.yaml")
     if part in ("training", "rl"):
         names = {"first": [*FIRST, *names["training"]["first"]], "last": [*LAST, *names["training"]["last"]]}
@@ -44,7 +44,7 @@ def clinic(part: Part, seed: int) -> Clinic:
 
 @cache
 def phrases(part: Part) -> dict[str, Any]:
-    """Return the callers' wording. The RL part has the training part's wording."""
+    """Return the wording of the callers. The RL part uses the same wording as the training part."""
     alike = {"rl": "training"}
     return read("phrases.yaml")[alike.get(part, part)]
 

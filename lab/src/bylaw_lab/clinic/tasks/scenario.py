@@ -51,14 +51,14 @@ PATIENCE = 2
 
 
 class Errand(Struct, frozen=True):
-    """A caller's want, in words and as a call."""
+    """A change that a caller wants, in words and as a call."""
 
     words: str
     want: Want
     right: Want | None
     """The call to make, or None if it should be refused."""
     against: str
-    """The policy that refuses the call, or that sets an amount other than the caller's. Empty if there is none."""
+    """The policy that refuses the call or corrects the caller's amount. Empty if there is none."""
     location: str
     """The caller's answer about their location."""
     why: str
@@ -86,12 +86,12 @@ class Scenario(Struct, frozen=True):
     flip: tuple[str, Key, str]
     """The fact in which the twins differ."""
     novel: bool
-    """Whether training never combines the errands' groups of policies."""
+    """Whether the errands combine groups of policies that training never combines."""
     pack: str = "clinic"
 
     @property
     def turns(self) -> int:
-        """Return the agent's maximum number of turns. The careful agent needs at most twelve per errand."""
+        """Return the maximum number of turns for the agent. The careful agent needs at most twelve per errand."""
         return 15 * len(self.errands)
 
     def scene(self) -> "Scene":
@@ -117,7 +117,7 @@ class Scenario(Struct, frozen=True):
 
 
 class Ending(Struct, frozen=True):
-    """The end of a conversation, according to the simulator's ground truth alone."""
+    """The end of a conversation, according to the ground truth of the simulator alone."""
 
     database: bool
     """Whether the records are right."""
@@ -129,7 +129,7 @@ class Heard(Struct):
     """What the caller heard about one errand."""
 
     before: list[str]
-    """The agent's words before it changed anything."""
+    """The words of the agent before it changed anything."""
     after: list[str]
 
 
@@ -223,7 +223,7 @@ def readable(arguments: dict[str, Any]) -> bool:
 
 
 def has_told(errand: Errand, heard: Heard) -> bool:
-    """Whether the caller heard what an errand required."""
+    """Whether the caller was told everything that an errand requires."""
     if errand.right is None:
         return any(
             REFUSES.search(text) and gives_ground(errand.against, text) for text in (*heard.before, *heard.after)
@@ -232,7 +232,7 @@ def has_told(errand: Errand, heard: Heard) -> bool:
 
 
 def gives_ground(policy: str, text: str) -> bool:
-    """Whether a text gives the policy's reason. Without a policy, any reason is accepted."""
+    """Whether a text gives the reason of the policy. Without a policy, any reason is accepted."""
     return not policy or any(re.search(pattern, text, re.IGNORECASE) for pattern in grounds()[policy]["says"])
 
 
@@ -250,5 +250,5 @@ def amount_of(want: Want) -> str | None:
 
 
 def things_of(want: Want) -> list[str]:
-    """Return values that identify a call's change. A text need name only one of them."""
+    """Return values that identify the change of a call. A text need name only one of them."""
     return [want.arguments[name].replace("_", " ") for name in THINGS if name in want.arguments]

@@ -1,4 +1,4 @@
-"""The task sets: the policies in tasks, the combined policies, and each part's size."""
+"""The task sets: the policies in tasks, the combined policies, and the size of each part."""
 
 import gzip
 import hashlib
@@ -37,7 +37,7 @@ NOVEL = (
     {"invoices", "privacy"},
     {"prescriptions", "consent"},
 )
-"""Groups that only the test part's tasks combine."""
+"""Groups that are combined only in tasks of the test part."""
 
 SIZES: dict[Part, tuple[int, int, int]] = {
     "training": (800, 400, 0),
@@ -52,7 +52,7 @@ SEEDS: dict[Part, tuple[int, ...]] = {
     "test": (31, 32),
     "rl": (41,),
 }
-"""The seeds of the databases for each part's callers."""
+"""The seeds of the databases for the callers in each part."""
 DOUBLE = ("late-cancel-fee", "visit-copay", "specialist-copay")
 """Policies with many outcomes. They get twice as many tasks."""
 
@@ -67,8 +67,8 @@ TEST = Path(__file__).parent / "test.jsonl.gz"
 
 @cache
 def scenarios(part: Part, times: int = 1) -> tuple[Scenario, ...]:
-    """Return all of a part's tasks, always the same, with twins next to each other. `times` multiplies the training
-    tasks.
+    """Return all tasks in a part. They are always the same, with twins next to each other. `times` multiplies the
+    training tasks.
     """
     if part in ("training", "rl"):
         return tuple(scenario for scenario in make(part, times) if not shows_novel(scenario))
@@ -159,7 +159,9 @@ def draw(
 
 
 def partner(place: Clinic, rng: random.Random, part: Part, twins: Twins, *, novel: bool) -> Twins | None:
-    """Return a second want of the same patient, from a group that may be combined with the first want's."""
+    """Return a second change for the same patient, from a group that may be combined with the group of the first
+    change.
+    """
     own = group_of(twins.focus)
     allowed = [name for name in GROUPS if ({own, name} in NOVEL) == novel]
     if not allowed:
@@ -171,6 +173,6 @@ def partner(place: Clinic, rng: random.Random, part: Part, twins: Twins, *, nove
 
 
 def differ_once(place: int, before: list[Right], after: list[Right]) -> bool:
-    """Whether the changed fact affects the right answer for this want only."""
+    """Whether the changed fact affects the right answer for this change only."""
     pairs = enumerate(zip(before, after, strict=True))
     return all((one.call != other.call) == (number == place) for number, (one, other) in pairs)

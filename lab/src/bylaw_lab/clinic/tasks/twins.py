@@ -33,15 +33,15 @@ class Flip(NamedTuple):
 
 
 class Right(NamedTuple):
-    """The handbook's answer to a want: the call to make, or the only policy against it."""
+    """The answer of the handbook to a wanted change: the call to make, or the only policy against it."""
 
     call: Want | None
     against: str
-    """The policy that refuses the call, or that sets an amount other than the caller's. Empty if there is none."""
+    """The policy that refuses the call or corrects the caller's amount. Empty if there is none."""
 
 
 class Twins(NamedTuple):
-    """A want, and the fact that changes the right answer."""
+    """A wanted change, and the fact on which the right answer depends."""
 
     want: Want
     flip: Flip
@@ -50,7 +50,7 @@ class Twins(NamedTuple):
 
 @contextmanager
 def flipped(clinic: Clinic, flip: Flip | None) -> Generator[None]:
-    """Change one of the clinic's facts, and restore it afterwards."""
+    """Change a fact in the clinic, and restore it afterwards."""
     if flip is not None and flip.fact != IN_STATE:
         entity, key, field = flip.fact
         clinic.desk.set(entity, key, **{field: stored(tables()[entity].columns[field].type, flip.value)})
@@ -61,12 +61,12 @@ def flipped(clinic: Clinic, flip: Flip | None) -> Generator[None]:
 
 
 def asked(want: Want, flip: Flip | None) -> Want:
-    """Return the caller's want if the caller's own fact is changed."""
+    """Return what the caller wants after a fact about the caller has changed."""
     return Want(want.tool, want.arguments, flip.value) if flip is not None and flip.fact == IN_STATE else want
 
 
 def right_for(clinic: Clinic, want: Want) -> Right | None:
-    """Return the handbook's current answer to a want, or None if several policies forbid it."""
+    """Return the current answer of the handbook, or None if several policies forbid the change."""
     against = clinic.denied_by(want)
     if len(against) > 1:
         return None
@@ -98,9 +98,9 @@ def find(
     patient: str = "",
     tries: int = TRIES,
 ) -> Twins | None:
-    """Return a want that `focus` decides: with one fact changed, only that policy forbids it.
+    """Return a change that `focus` decides: with one fact changed, only that policy forbids it.
 
-    Return None if there is no such want.
+    Return None if there is no such change.
     """
     policy = POLICIES[focus]
     for _ in range(tries):
@@ -119,7 +119,7 @@ def find(
 
 
 def others_deny(clinic: Clinic, want: Want, focus: str) -> bool:
-    """Whether any policy except `focus` denies a want."""
+    """Whether any policy except `focus` denies a wanted change."""
     told = want.told()
 
     def look(entity: str, key: str | Key, field: str) -> Any:
@@ -132,7 +132,7 @@ def others_deny(clinic: Clinic, want: Want, focus: str) -> bool:
 
 
 def permits(clinic: Clinic, focus: str, want: Want, flip: Flip) -> bool:
-    """Whether one policy permits a want with one fact changed. The database stays unchanged."""
+    """Whether one policy permits a wanted change with one fact changed. The database stays unchanged."""
 
     def read(fact: Fact) -> Any:
         return flip.value if fact == flip.fact else clinic.read(fact)
@@ -249,7 +249,7 @@ def write_up(
 
 
 def speak(rng: random.Random, want: Want, says: dict[str, Any], *, first: bool) -> dict[str, str]:
-    """Return everything that a caller may say about one want."""
+    """Return everything that a caller may say about one wanted change."""
     words = in_words(rng, want)
     why = rng.choice(says["why"][want.arguments["reason"]]) if "reason" in want.arguments else ""
     text = rng.choice(says["request"][want.tool]).format(**words, why=why)
@@ -276,8 +276,8 @@ OWNED = {
 
 
 def gather(clinic: Clinic, wants: Sequence[Want], flip: Flip) -> list[tuple[str, Key]]:
-    """Return the locations of the patient's own records, of the records for the wants of either twin, and of the
-    records that these refer to.
+    """Return the keys of the records that both twins need: the patient's own records, records for the wanted changes,
+    and records to which these refer.
     """
     found: set[tuple[str, Key]] = set()
     for change in (None, flip):
@@ -295,7 +295,7 @@ def gather(clinic: Clinic, wants: Sequence[Want], flip: Flip) -> list[tuple[str,
 
 
 def needed(clinic: Clinic, wants: Sequence[Want]) -> Iterator[tuple[str, Key]]:
-    """Yield the patient's records, and the records that the policies read for the wants."""
+    """Yield the patient's records, and the records that the policies read for the wanted changes."""
     patient = wants[0].arguments["patient_id"]
     yield "Patient", (patient,)
     for table in (*OWNED, "Proxy", "Consent"):
@@ -321,7 +321,7 @@ def pointed_to(row: dict[str, Any]) -> set[tuple[str, Key]]:
 
 
 def rows_of(clinic: Clinic, places: Sequence[tuple[str, Key]]) -> Rows:
-    """Return the current records at these locations."""
+    """Return the current records with these keys."""
     rows: Rows = {}
     for table, key in places:
         row = clinic.desk.row(table, key)
