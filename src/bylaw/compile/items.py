@@ -323,8 +323,8 @@ def _policies_of(items: Items) -> dict[Key, str]:
 
 
 def _remove(made: Merge, policy: str, keys: list[Key], base: Items, ours: Items) -> None:
-    """Remove a policy and its check after its sentences were deleted. If the policy was edited, a note quotes it in
-    full.
+    """Remove a policy whose sentences were deleted, together with its check. If the policy was edited, a note quotes it
+    in full.
     """
     edits = [key for key in keys if key in ours and ours[key] != base.get(key)]
     for key in keys:

@@ -30,7 +30,7 @@ class UserFact(Struct, frozen=True):
     values: tuple[str, ...] = ()
     question: str = ""
     said: bool = False
-    """Whether silence counts against the user: not mentioning the fact breaks the policy or means no.
+    """Whether silence counts against the user. If so, not mentioning the fact breaks the policy or means no.
 
     A fact that the user does not mention is None.
     """

@@ -390,7 +390,7 @@ class Conversation:
             disown_during(script.events, start, running)
         if self._doubts:
             doubt(script, start, self.pack.schema)
-        # The host requests a decision on every new call to these tools, so a call that it did not ask about is old.
+        # The host requests a decision on every new call to these tools. A call without such a request is old.
         withhold_old(script.events, start, self._asked_about if known.is_sure and not known.may_be_old else None)
 
     def _decide_on(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
@@ -555,7 +555,9 @@ class Conversation:
         return len(self._script.events)
 
     def verdicts(self) -> list[CallVerdict]:
-        """Return verdicts, based on the ground truth, on calls so far that change something or have a guard."""
+        """Return the verdicts on calls so far that change something or have a guard. They are based on the ground
+        truth.
+        """
         self._take()
         return [verdict for verdict in self.session.settle() if is_listed(self.pack, verdict.made)]
 

@@ -53,8 +53,8 @@ def withhold_refusals(events: list[Event], start: int) -> None:
 
 
 def withhold_old(events: list[Event], start: int, tools: Collection[str] | None = None) -> None:
-    """Mark look-ups in a changed history whose results equal those of earlier look-ups. They may be the same look-ups.
-    With `tools`, mark only look-ups with those tools.
+    """In a changed history, mark look-ups whose results equal those of earlier look-ups. They may be the same look-ups.
+    With `tools`, mark only look-ups made with those tools.
     """
     if tools is not None and not tools:
         return

@@ -200,7 +200,7 @@ class SeenFacts:
             return self._look_further(None, entity, key, field)
         visible = VisibleThing(self._ledger, thing, entity, key, self._at)
         found = visible.latest(field.name)
-        # Existence is in doubt only once a result has said that the entity does not exist.
+        # Existence is in doubt only if a result has said that the entity does not exist.
         if thing.is_ever_absent:
             there = visible.is_there()
             if there is None:
@@ -496,9 +496,7 @@ class HindsightFacts:
         return VisibleThing(self._ledger, thing, entity, key, self._at).pending(field, is_settled=True)
 
     def _shown_value(self, thing: SeenThing, entity: Entity, key: Key, field: Field, *, was_there: bool = True) -> Any:
-        """Return a field's value, as shown either before the call's turn or later. NOTHING if neither determines the
-        value.
-        """
+        """Return a field's value, as shown before the call's turn or later. NOTHING if neither determines the value."""
         shown = thing.shown(field.name)
         known = shown_before(shown, self._at.start)
         if known and was_there and self._was_so(entity, key, field.name, newest := newest_of(known)):

@@ -133,7 +133,7 @@ class Page(Struct, frozen=True, dict=True):
         )
 
     def find(self, role: str, name: str | None = None) -> Iterator[Element]:
-        """Yield the elements with a role. If `name` is given, their name must be exactly this."""
+        """Yield the elements with a role. If `name` is given, yield only elements with exactly this name."""
         for element in self.elements:
             if element.role == role and (name is None or element.name == name):
                 yield element

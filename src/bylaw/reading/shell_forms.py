@@ -17,9 +17,9 @@ class Form(Struct, frozen=True):
     shown: tuple[str, ...] = ()
     """The files whose contents the command shows or copies."""
     named: tuple[str, ...] = ()
-    """The files and folders that it only names."""
+    """The files and folders that the command only names."""
     changed: tuple[str, ...] = ()
-    """The files that it creates, changes or moves."""
+    """The files that the command creates, changes or moves."""
 
     @property
     def paths(self) -> tuple[str, ...]:

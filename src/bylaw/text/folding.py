@@ -7,9 +7,7 @@ _RUN = re.compile(r"[^\W\d_]+|\d+")
 _FOREIGN_LETTER = re.compile(
     "[^\\x00-\\x7f\xa0-\xb4\xb6-\xbf\xd7\xf7\u2000-\u20cf\u2190-\u23ff\u2500-\u2bff\ufe0f\U0001f300-\U0001faff]"
 )
-"""Matches any character other than unaccented letters and symbols without case, such as quotes, arrows, currency signs
-and emoji.
-"""
+"""Matches letters outside ASCII. Symbols such as quotes, arrows, currency signs and emoji do not match."""
 
 _BEFORE, _BEFORE_FIGURES = re.compile(r"\w[-@.+&#~'\u2019]?\Z|(?<!/)[/\\]\Z"), re.compile(r"\d[,:]\Z")
 _AFTER, _AFTER_FIGURES = re.compile(r"['\u2019](?!s\b)\w|[-/\\@.:+&#~]*\w"), re.compile(r",\d")
