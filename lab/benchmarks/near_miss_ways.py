@@ -49,6 +49,16 @@ def flagged(pack: Pack, domain: Domain, places: set[Place] | None = None) -> dic
     return {place: worst(list(said.values())) == "near_miss" for place, said in _verdicts(pack, domain, places).items()}
 
 
+def executed(domain: Domain) -> set[Place]:
+    """Return the write calls that no result refused."""
+    return {
+        (trajectory.id, call.made.step)
+        for trajectory, world in domain.trajectories
+        for call in judged(domain.pack, trajectory, world, domain.places)
+        if call.made.accepted is not False
+    }
+
+
 def grounds(domain: Domain) -> dict[Place, tuple[str, ...]]:
     """Return the policies that flag each write call, using observations."""
     return {

@@ -23,6 +23,7 @@ from bylaw_lab.bench.defence import (
     WithoutLook,
     allow_all,
     deny_after_content,
+    only_the_requests_tools,
     only_the_users_words,
     packed,
 )
@@ -38,6 +39,7 @@ SETTINGS: dict[str, str] = {
     "no effect after content": "baseline: every side effect is denied once content was read",
     "the user's words only": "baseline: accounts, addresses, links and names must be the user's words",
     "guards": "guards that ask for provenance, without the request",
+    "question, tools": "baseline: only tools that the answer about the request names, as a tool filter does",
     "question, follows": "one question to a model about the request, no second look; handed-over texts are followed",
     "question, asks": "the same, and a handed-over deed is asked about",
     "question and look, follows": "one question about the request, one about each call; handed-over texts are followed",
@@ -150,6 +152,8 @@ def _defence(name: str, pack: Pack, requests: OpenRequests | None, *, is_asking:
             return packed(pack, None, "follow", policies="guards")
         case _:
             model = requests(pack) if requests is not None else None
+            if model is not None and name == "question, tools":
+                return only_the_requests_tools(pack, model)
             if model is not None and name != LOOK:
                 model = WithoutLook(model)
             elif model is not None and is_asking:

@@ -17,6 +17,7 @@ from bylaw.shield.decision import Answer, outcome
 from bylaw.shield.grounds import find_grounds
 from bylaw.trace.event import Call, Result, Trajectory
 from bylaw_lab.bench.catalogue import REQUEST
+from bylaw_lab.bench.goal import request_of
 
 
 class Held(Struct, frozen=True):
@@ -174,6 +175,21 @@ def only_the_users_words(pack: Pack) -> Defence:
                     said = (provenance.is_said(value, before=step) for value in values)
                     strange = strange or next((name for is_said in said if not is_said), "")
             yield Held(step, call.tool, "deny" if strange else "allow", f"`{strange}` is not said" if strange else "")
+
+    return decide
+
+
+def only_the_requests_tools(pack: Pack, model: RequestModel) -> Defence:
+    """Allow a write only with a tool that the answer about the user's words names, like AgentDojo's tool filter."""
+    tools = pack.schema.tools
+
+    def decide(run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]:
+        needed = {deed.tool for deed in model.read(request_of(run)).deeds}
+        for step, call in _calls(run, steps):
+            tool = tools.get(call.tool)
+            is_held = call.tool not in needed and (tool is None or is_deed(tool))
+            because = "the request does not need this tool" if is_held else ""
+            yield Held(step, call.tool, "deny" if is_held else "allow", because)
 
     return decide
 
