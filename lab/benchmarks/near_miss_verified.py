@@ -127,9 +127,9 @@ readings were settled with these labels in view, so the second figure describes 
 {first}
 ```
 
-Of the 24 calls that are still flagged and no near-miss to readers, the airline's system refused 17, most of them bookings
-at a wrong price. Readers call these not allowed. An audit's rates count only calls that ran, because a refused call
-changes nothing; `calls that ran` is therefore its precision.
+Of the 24 calls that are still flagged and no near-miss to readers, the airline's system refused 17, most of them
+bookings at a wrong price. Readers call these not allowed. An audit's rates count only calls that ran, because a refused
+call changes nothing; `calls that ran` is therefore its precision.
 
 ## Rates on verified runs (Table 2)
 
