@@ -67,7 +67,7 @@ class ReadTerms(Struct, frozen=True):
 
 
 class Action(Struct, frozen=True):
-    """An action that calls of some tools perform."""
+    """An action that some tools perform when called."""
 
     name: str
     of: tuple[str, ...]

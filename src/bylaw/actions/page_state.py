@@ -26,7 +26,7 @@ FRAME = ElementTerms(("iframe",))
 FORMS = frozenset(("form", "search", "dialog", "alertdialog"))
 _TABLES = frozenset(("table", "grid", "treegrid"))
 _ELSEWHERE = ("selector", "css", "xpath", "locator", "index", "x", "y", "coordinate", "coordinates", "position")
-"""Arguments of other servers that name elements outside the snapshot."""
+"""Names of arguments that other servers use for elements outside the snapshot."""
 _QUIET_KEY = re.compile(
     r"[^\r\n]|Space|Tab|Escape|Backspace|Delete|Insert|CapsLock|Home|End|(?:Arrow|Page)(?:Up|Down|Left|Right)"
     r"|F[0-9]{1,2}|(?:Shift|Control|Alt|Meta)(?:Left|Right)?|ControlOrMeta|AltGraph|Key[A-Z]|(?:Digit|Numpad)[0-9]"
@@ -163,7 +163,7 @@ def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
     """
     named, arguments = named_elements(page, call, terms), call.arguments
     if _submits(arguments) and any(element.role not in _KEYED for element, _ in named):
-        # Which button the browser presses then depends on scripts and attributes that snapshots do not show.
+        # Scripts, and attributes that snapshots do not show, decide which button the browser presses.
         if arguments.get("text") or any(item for _, item in named):
             raise NotAtOnce(
                 "it types and submits a form in one step. Type first, look at the page, then press the button"

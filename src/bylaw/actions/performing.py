@@ -287,7 +287,7 @@ class _Resolving:
                     raise NotTaken(f"`{found[0][:6]}...` in `{name}` may be a password, key or token")
 
     def _may_look(self) -> bool:
-        """Whether a call names nothing to press, choose or fill in."""
+        """Whether the arguments of a call name no element, key or field."""
         given = self._call.arguments
         named = (*self._pages.target, "key", "keys", "fields", *filter(names_element, given))
         if not self._pages.changes_with(self._call.tool) or self._call.tool == self._pages.snapshot:
@@ -497,7 +497,7 @@ def _fits_statement(terms: ReadTerms, part: Part, action: Action) -> bool:
 
 
 def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
-    """Whether a command may match. Words that are not yet known may be anything."""
+    """Whether a command may match. A word that is not yet known may be anything."""
     command = part.value
     is_unasked = action.effect != "write" or bool(terms.commands) or bool(terms.runs) or bool(terms.ordinary)
     if is_unasked and not _is_closed(terms, part):

@@ -1,7 +1,7 @@
-"""Runs the guards to find the policies behind a look-up, question, statement or call in a turn.
+"""Runs the guards to find the policies served by a look-up, question, statement or call in a turn.
 
-The turn works towards a write. The guards of the write run twice: on what the agent had seen before the turn, and on
-what it had seen afterwards. A look-up or question serves the policies whose result changes.
+The turn works towards a write. The guards of the write run twice: on the facts that the agent had seen before the turn,
+and on those that it had seen afterwards. A look-up or question serves the policies whose result changes.
 
 Notes put comparisons by a guard into words for verified thoughts. A guard may compare `starts_at - now() >= hours(24)`.
 A thought with only the start would leave the calculation to a small model. So the thought contains the result: `24
@@ -383,7 +383,7 @@ class _Look:
         return {each.policy.id for each in self.evidence if _signature(each) != _signature(then[each.policy.id])}
 
     def shown_by(self, turn: Sequence[Event]) -> set[str]:
-        """Return the policies that lack a fact shown by the look-ups of the turn."""
+        """Return the policies that lack a fact which the look-ups of this turn would show."""
         looked = {(event.tool, _frozen(event.arguments)) for event in turn if isinstance(event, Call)}
         return {
             each.policy.id
@@ -415,7 +415,7 @@ class _Look:
         return {each.rule.policy for each in found}
 
     def weighing(self) -> set[str]:
-        """Return the policies that determine an amount, a tier or another argument that is not a name or id."""
+        """Return the policies that determine an amount, a tier or another argument, but not a name or id."""
         values = valued(self._pack, self._judged.made.call.tool)
         return {
             each.policy.id

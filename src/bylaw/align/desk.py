@@ -70,7 +70,7 @@ class Expert(Protocol):
 
 
 class Desk(Protocol):
-    """The practice tasks of a pack. To evaluate an agent, only `tasks` is needed, so other methods may return
+    """The practice tasks of a pack. Only `tasks` is needed to evaluate an agent, so other methods may return
     nothing.
     """
 

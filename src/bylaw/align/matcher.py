@@ -300,10 +300,10 @@ class Matcher:
         return all(self._is_said(text, loose, entry) for loose in _LOOSE.finditer(text))
 
     def _is_of_the_case(self, text: str, value: Value, entry: Entry) -> bool:
-        """Whether a known value is only a fact of the case and not part of the rule.
+        """Whether a known value is only a fact of the case, not part of the rule.
 
-        The value belongs to the rule if it follows a word such as `more than`, or if the statement lacks the value of
-        this kind from the policy.
+        The value is part of the rule if it follows a word such as `more than`, or if the statement lacks the policy's
+        own value of this kind.
         """
         if _LIMIT.search(text[: value.start]):
             return False

@@ -97,9 +97,7 @@ DENIAL = re.compile(
     r"|isn['’]t possible|not something I can|sorry|unfortunately|declin\w+|refus\w+)\b",
     re.IGNORECASE,
 )
-"""Matches words of refusal. The match is only approximate, so it may lower a score or leave a text out, but nothing
-else.
-"""
+"""Matches words of refusal. The match is approximate, so it is used only to lower a score or leave a text out."""
 
 
 class Slot(Struct, frozen=True):

@@ -294,8 +294,8 @@ def _turns(word: str) -> bool:
 
 @cache
 def _turning() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words in any language that end the repetition of the question. The first set stands alone, and the
-    second may be joined to other words.
+    """Return the words in any language that end the repetition of the question: first all of them, then those that may
+    be joined to other words.
     """
     found: dict[bool, set[str]] = {True: set(), False: set()}
     for each in languages().values():

@@ -253,7 +253,7 @@ def sentences_in(
     facts: CardFacts = NO_FACTS,
 ) -> Iterator[tuple[str, str]]:
     """Yield the sentences in a message that come from the pack, ask for this call and contain all values that matter.
-    Each comes with the words in it that are the pack's own.
+    With each sentence, yield the part that is the pack's own wording.
     """
     if tool is None:
         return

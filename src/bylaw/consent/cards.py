@@ -172,7 +172,7 @@ class Put(Struct, frozen=True):
     digest: str
     card: str = ""
     sentences: Mapping[str, str] = {}
-    """The sentences from the pack that ask for the call, each with the words in it that are the pack's own. Empty if
+    """The sentences from the pack that ask for the call, each with the part that is the pack's own wording. Empty if
     only a card is accepted.
     """
     title: str = ""

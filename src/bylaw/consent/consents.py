@@ -275,8 +275,8 @@ class Consents:
         return bool(put.sentences) or (put.card != "" and put.card in exchange.shown)
 
     def _also_put_by(self, put: Put, call: CallRecord, since: int) -> int | None:
-        """Return the step of another call that was made after the yes and that the same words had asked for. The yes
-        may belong to that call.
+        """Return the step of another call since the yes for which the same words had asked. The yes may belong to that
+        call.
         """
         own = {put.card, *put.sentences, *self._cards.texts_of(put.digest)} - {""}
         for write in reversed(self._ledger.writes):

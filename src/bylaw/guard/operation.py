@@ -124,7 +124,7 @@ def weight(value: Any) -> int:
 
 
 def alike(one: Any, other: Any) -> tuple[Any, Any]:
-    """Convert two known values of different types so that they can be compared, if that is intended."""
+    """Convert two known values of different types so that they can be compared, if a comparison is intended."""
     left, right = one.__class__, other.__class__
     if left is float and right in AMOUNTS:
         return Decimal(repr(one)), other

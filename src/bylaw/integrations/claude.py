@@ -213,7 +213,7 @@ class ShieldHooks:
         """Calls that are allowed to run and have no result yet."""
         self._advice: dict[str, str] = {}
         self._inner: dict[str, tuple[str, Asked]] = {}
-        """Subagent calls without a decision, by call id, each with its message."""
+        """Calls of subagents that have no decision yet, each with its message, by call id."""
         self._planned: set[str] = set()
         """Subagent messages whose calls have been decided."""
         self._agent = ""

@@ -313,7 +313,7 @@ class Follower:
             self._events = self.session.length
 
     def plan_last(self, parts: Sequence[Part], id: str, agent: str) -> None:
-        """Decide the calls of the last turn in a history if they include the call with this id."""
+        """Decide the calls in the last turn of a history if one of them has this id."""
         turn = next((part for part in reversed(parts) if isinstance(part, Turn) and part.calls), None)
         if turn is not None and any(call.id == id for call in turn.calls):
             self.plan(turn.calls, agent, turn.key or turn.calls[0].id)

@@ -110,9 +110,9 @@ Piece = str | Asked | Answered | None
 
 
 def parts_of(by: By, pieces: Iterable[Piece], key: str = "", *, between: str = "\n") -> list[Part]:
-    """Convert the pieces of one message. `between` joins its texts.
+    """Convert the pieces of one message. `between` is put between texts.
 
-    Text from the user comes after the results. Text from the agent comes before them, because some providers run tools.
+    A user's text comes after the results. An agent's text comes before them, because some providers run tools.
     """
     given = list(pieces)
     words = [piece for piece in given if isinstance(piece, str)]

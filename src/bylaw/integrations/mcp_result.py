@@ -87,7 +87,7 @@ MOST = 10_000
 LINE = 3
 """The minimum number of words in a line that can be recognised."""
 LONG = 8
-"""The minimum number of words in a paragraph that can be recognised. The other paragraphs are still the user's."""
+"""The minimum number of words for recognising a paragraph. The other paragraphs are still the user's."""
 _BREAK = re.compile(r"\n[ \t\r]*\n\s*")
 
 

@@ -164,7 +164,9 @@ class Hiding:
         """Clients that listen for changes, in the protocol without sessions."""
 
     def hidden(self, session: LiveSession) -> Hidden:
-        """Return the tools that the user's words so far do not need. The set is empty if the user has said nothing."""
+        """Return the tools that are not needed for the user's words so far. The set is empty if the user has said
+        nothing.
+        """
         allowance = session.allowance
         if allowance is None:
             return frozenset()
@@ -217,7 +219,7 @@ class ShieldMiddleware(Middleware):
         self._conversation = conversation
         self._turns: dict[str, str | None] = {}
         self._under_way: Counter[str] = Counter()
-        """The number of calls of the main agent that are running, by conversation."""
+        """The number of running calls of the main agent, by conversation."""
         self._handed = HandedOut()
         self._deciding = anyio.CapacityLimiter(DECIDING)
         self._numbers = itertools.count(1)

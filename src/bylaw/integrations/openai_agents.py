@@ -298,8 +298,8 @@ class ShieldHooks(RunHooks):
     def _note_held(self, ids: Sequence[str]) -> None:
         """Record the calls that the SDK holds back.
 
-        The SDK holds back a call if it would convert the arguments, such as 60 for a float. It does this without
-        asking. Another worker continues the call only if the log says that it was interrupted.
+        The SDK holds back a call without asking if it would convert the arguments, such as 60 for a float. Another
+        worker continues the call only if the log says that it was interrupted.
         """
         for id in ids:
             decision = self.follower.planned(id)

@@ -106,9 +106,9 @@ def with_card_facts(folder: PackFolder, schema: Schema) -> tuple[Schema, list[By
 
 
 def with_unsaid(schema: Schema, policies: Mapping[str, Policy], guards: Mapping[str, Guard], book: Rules) -> Schema:
-    """Return the schema with assumed changes for writes that declare none.
+    """Return the schema with assumed changes for writes without declared changes.
 
-    Such a write may change all records of an entity that guards or predicates read and that no argument names.
+    Such a write may change all records of an entity if guards or predicates read the entity and no argument names it.
     """
     by_rules = [each.code.guard.unnamed for each in book.predicates.values() if each.code is not None]
     changes = dict(schema.changes)

@@ -29,8 +29,8 @@ _NAMED = 6
 
 Word = Literal["accepted", "rejected"]
 Standing = Literal["accepted", "rejected", "lapsed", "unsigned", "unreviewed", "unenforced"]
-"""`unreviewed`: the policy is handwritten and needs no review. `unenforced`: policies.yaml marks the policy, although a
-check exists.
+"""`unreviewed`: the policy is handwritten and needs no review. `unenforced`: the policy has a check, but policies.yaml
+says not to enforce it.
 """
 
 

@@ -49,7 +49,7 @@ class Ambiguous(Struct, frozen=True):
 
     @property
     def places(self) -> str:
-        """The first places, and the number of the others."""
+        """The first places, and how many more there are."""
         told = [f"{file}:{line}" for file, line in zip(self.documents, self.lines, strict=True)]
         more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
         return ", ".join(told[:_SHOWN]) + more

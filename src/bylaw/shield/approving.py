@@ -298,7 +298,7 @@ def question(grounds: Iterable[Ground]) -> str:
 
 
 def facts_of(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
-    """Return the facts behind a decision: every fact that was read, with its value, and every undecided ground.
+    """Return the facts for a decision: every fact that was read, with its value, and every undecided ground.
 
     The user's pending confirmation is left out, so the user may answer before or after the reviewer. It is included if
     a reviewer may answer in place of the user.
@@ -313,5 +313,5 @@ def facts_of(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTer
 
 
 def _policy_facts(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
-    """Return the facts behind a decision, without stops, doubts and limits, which are temporary."""
+    """Return the facts for a decision. Stops, doubts and limits are left out because they are temporary."""
     return facts_of(judgement, [ground for ground in grounds if ground.kind in ("guard", "rule")], terms)

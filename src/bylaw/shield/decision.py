@@ -62,7 +62,7 @@ class Ground(Struct, frozen=True, omit_defaults=True):
     citations: tuple[Citation, ...] = ()
     """The sentences of the policy in the document."""
     missing: tuple[str, ...] = ()
-    """Facts behind the answer that the agent has not seen."""
+    """Facts that the answer depends on and that the agent has not seen."""
     look_ups: tuple[LookUp, ...] = ()
     """Look-ups in the order in which to make them."""
     questions: tuple[Question, ...] = ()

@@ -272,7 +272,7 @@ class ConversationJournal:
     first: Entry | None = None
     """The first entry of the conversation. If it changes, the conversation was deleted and started again."""
     is_unsettled = False
-    """Whether entries may not be on disk yet, and nothing was written after them."""
+    """Whether entries that were read may not be on disk yet, and nothing has been written since."""
     _conflicts = (0, 0)
     """The length of the conversation at the last rejection, and the number of consecutive rejections."""
 

@@ -1,6 +1,6 @@
 """Makes missing look-ups with the host's tools (`resolve: live`).
 
-The results are true, but the agent has not seen them. So they affect the decision but not the evidence in it.
+The results are true, but the agent has not seen them. The decision uses them, but its evidence does not.
 """
 
 from collections.abc import Callable, Mapping, Sequence

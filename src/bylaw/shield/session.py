@@ -66,7 +66,7 @@ class LiveSession:
     def messages(self, messages: Iterable[Any]) -> None:
         """Report all messages so far, or only the new ones, with calls and results. Nothing is decided.
 
-        To decide a call in the last message, request a decision on it. The call then counts as not yet made.
+        To decide a call in the last message, request a decision on it. The call is then treated as not yet made.
         """
         given = {"messages": door.messages(messages), "asks": True, "time": self.shield.clock()}
         self._apply(Mutation("messages", given))
@@ -310,7 +310,7 @@ class LiveSession:
             return self._service.open().is_same_on(id, snapshot)
 
     def asked(self, id: str) -> Decision | None:
-        """Return the decision on a call if it stopped the call and asked somebody."""
+        """Return the decision on a call if the call was stopped and somebody was asked."""
         with self._lock:
             before, state = self._service.open().handed_over, self._service.state
             if before != self._handed_over:

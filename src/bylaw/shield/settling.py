@@ -53,8 +53,8 @@ def settle(service: DecisionService, log: Log, wanted: WantedDecisions) -> list[
 def _steps(service: DecisionService, log: Log, wanted: WantedDecisions, *, hurries: bool = False) -> _Steps:
     """Yield the steps that may take a long time.
 
-    With `hurries`, decide without waiting until the entries are on disk. Also decide without proof that a conversation
-    is new if its writer is unknown.
+    With `hurries`, decide before the entries are known to be on disk, and do not read the log for a conversation that
+    is probably new.
     """
     known: int | None = None
     for _ in range(TRIES):

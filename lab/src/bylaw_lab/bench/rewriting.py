@@ -75,7 +75,7 @@ class Rewriting:
         return [(call.tool, call.arguments, result.text)] if isinstance(call, Call) else []
 
     def turn_start(self, step: int) -> int:
-        """Return the first step of the turn at a step."""
+        """Return the first step of the turn that contains this step."""
         call = self._run.events[step]
         assert isinstance(call, Call)
         same = (place for place, event in enumerate(self._run.events) if getattr(event, "turn", None) == call.turn)

@@ -14,7 +14,7 @@ from bylaw.rule.learning import LabelledAct, Learned, learn, z
 from bylaw_lab.bench.shieldagent import Found, Said, count
 
 GRID = (-0.99, -0.95, -0.9, -0.8, -0.7, -0.6, -0.5, -0.4, -0.3, -0.2, -0.1, -0.05, 0.0)
-"""Values of `eps`, from the most lenient to the strictest. Above the strictest, rules that only prohibit would allow
+"""Values of `eps`, from the most lenient to the strictest. With a higher value, rules that only prohibit would allow
 nothing.
 """
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)

@@ -1,7 +1,7 @@
 """The repository desk: a coding agent with a real shell and git in a temporary folder.
 
-Commands run as an unprivileged user with an empty environment, in a new folder for each run. The texts of attackers and
-shortcuts are fixed and reach no further than that folder.
+Commands run as an unprivileged user with an empty environment, in a new folder for each run. The instructions from
+attackers are fixed texts and affect only that folder.
 """
 
 import os

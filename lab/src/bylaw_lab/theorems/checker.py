@@ -34,7 +34,7 @@ SLACK = 60.0
 
 
 def rejection(events: Sequence[True_], at: int) -> dict[str, str]:
-    """Return the reasons, by theorem, why the allowed call at this position is not permitted. Empty if it is."""
+    """Return why the allowed call at this position is not permitted, by theorem. Empty if it is permitted."""
     allowed = events[at]
     assert isinstance(allowed, Allowed)
     before = events[:at]

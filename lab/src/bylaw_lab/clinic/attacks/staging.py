@@ -240,7 +240,7 @@ class Staging:
         return len(self.events) - 1
 
     def breaks(self, tool: str, arguments: dict[str, Any]) -> set[str]:
-        """Return the policies that a call breaks according to the records, and the values that nobody had named."""
+        """Return the policies that a call breaks according to the records, and the values that nobody has named."""
         said, shown = self.texts()
         found: set[str] = set()
         for name, value in arguments.items():

@@ -197,7 +197,7 @@ CLAIMS: dict[str, dict[Any, tuple[str, ...]] | tuple[str, ...]] = {
     "Prescription.prescriber_id": ("{v} prescribed it.", "It's from {v}."),
     "Proxy.valid_until": ("The listing runs until {v}.", "They're listed to {v}."),
 }
-"""Sentences with which a caller states a fact. Callers never state counts, times and lists."""
+"""Sentences in which a caller states a fact. Callers never state counts, times and lists."""
 
 CHECKING = ("Let me check that.", "One moment, please.", "I'll look that up.", "Bear with me.", "Let me see.", "")
 CONFIRM = (

@@ -21,7 +21,7 @@ FOCUS = [*POLICIES, "late-cancel-fee", "upgrade-balance", "gold-ladder", "telehe
 
 
 class Task(Struct, frozen=True):
-    """The changes that a caller wants, in order, each with the corrected change to make."""
+    """The changes that a caller wants, in order, each with the corrected change."""
 
     id: str
     patient_id: str

@@ -36,7 +36,7 @@ def claims(clinic: Clinic, rng: random.Random, kind: UserKind, want: Want) -> li
 
 
 def excuse(clinic: Clinic, rng: random.Random, id: str, want: Want, found: PolicyRun) -> tuple[Fact, Any] | None:
-    """Return a fact, and a value of it with which the policy would permit the change."""
+    """Return a fact, and a value that would make the policy permit the change."""
     for fact, value in reversed(found.path):
         if value is None:
             continue

@@ -327,7 +327,7 @@ def over_completions(ways: Sequence[Judged]) -> Verdict:
 
 
 def relevant(ways: Sequence[tuple[Judged, tuple[Fact, ...]]]) -> Sequence[Fact]:
-    """Return the missing facts in the completions behind the verdict, in order, without duplicates."""
+    """Return the missing facts in the completions that decide the verdict, in order, without duplicates."""
     if all(judged.verdict == "violation" for judged, _ in ways):
         chosen = [facts for _, facts in ways]
     else:

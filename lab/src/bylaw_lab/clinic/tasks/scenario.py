@@ -212,7 +212,7 @@ class Scene:
 
 
 def readable(arguments: dict[str, Any]) -> bool:
-    """Whether the system can read the amounts, days and lists."""
+    """Whether the system can parse the amounts, days and lists."""
     scopes: Any = arguments.get("scopes", [])
     return (
         all(isinstance(value, str | int | float | list) and not isinstance(value, bool) for value in arguments.values())
