@@ -76,7 +76,7 @@ class Comparison(Struct, frozen=True):
     known: frozenset[str] = frozenset()
     """The ids of findings that were just as serious in the earlier audit, including waived ones."""
     by_policy: dict[str, dict[str, int]] = {}
-    """For each policy, the number of flagged calls that are `new`, `still` present or `fixed`. Waived findings are not
+    """For each policy, how many flagged calls are `new`, are `still` flagged, or are `fixed`. Waived findings are not
     counted.
     """
 
@@ -148,7 +148,7 @@ def compare_audits(
     waivers: Waivers | None = None,
     findings: Iterable[Finding] | None = None,
 ) -> Comparison:
-    """Compare the audit in `out` with an earlier audit. `names` are the conversations that were read.
+    """Compare the audit in `out` with an earlier audit. `names` are the conversations in the audit.
 
     Pass `findings` if they have already been read.
     """

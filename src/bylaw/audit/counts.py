@@ -246,7 +246,7 @@ class Counts:
                 self.numbers["answered", each.predicate, name] += 1
 
     def add_settled(self, settled: Sequence["Settled"]) -> None:
-        """Count the reviewers' answers in one conversation, grouped by rule or policy."""
+        """Count the reviewers' answers about one conversation, grouped by rule or policy."""
         for each in settled:
             self.numbers["settled", each.name, ANSWERS[each.attestation.is_fine]] += 1
 

@@ -34,7 +34,7 @@ TABLES = "tables"
 STATE = "state"
 """The folder for the state of nightly runs, in the folder for tables."""
 TABLES_SCHEMA = "bylaw.tables/1"
-"""A new column does not change this name. A removed column, a new type or a new meaning does."""
+"""A new column does not change this name. If a column is removed or gets a new type or meaning, use a new name."""
 _ASIDE = ".audit-"
 DERIVED = ("comparison.json", "report.html", "audited.json", "console.db")
 """Files that other commands and options create from an audit's files."""
@@ -48,7 +48,7 @@ def written_aside(out: Path) -> Generator[Path]:
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out):
         check_ours(out)
-        # A killed audit left these files. The lock shows that it has ended.
+        # A killed audit left these files. The lock shows that the audit has ended.
         for left in out.glob(f"{_ASIDE}*") if fcntl is not None else ():
             shutil.rmtree(left, ignore_errors=True)
         aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=out))

@@ -282,7 +282,7 @@ _SPACE = (
 
 
 class Scrub:
-    """Replaces each private value in one conversation with its field's name."""
+    """Replaces each private value in one conversation with the name of its field."""
 
     def __init__(self, found: Iterable[tuple[Found, int | None]]) -> None:
         labels: dict[str, str] = {}

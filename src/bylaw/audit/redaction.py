@@ -252,7 +252,7 @@ class Cover:
         return predicate | {"why": shown}
 
     def rule(self, line: JsonRecord) -> JsonRecord:
-        """Return a line for `findings.jsonl`. If a rule applies to each entity, also name the entity."""
+        """Return a line for `findings.jsonl`. If a rule applies to each entity separately, also name the entity."""
         shown = [self._predicate(each) for each in line.get("predicates", ())]
         hidden = line | {"agent": self._agent(line["agent"]), "predicates": shown}
         if binding := line.get("binding"):

@@ -168,7 +168,7 @@ class Request(Struct, frozen=True):
     pack: str
     world: Path | None = None
     mode: Mode = "hindsight"
-    """The replacement for a missing world: `hindsight` or `none`."""
+    """What replaces a missing world: `hindsight` or `none`."""
     document: Path | None = None
     tasks: Path | None = None
     agent: str | None = None
@@ -220,7 +220,7 @@ def told_apart(files: Sequence[LogFile]) -> dict[LogFile, str]:
 
 
 class Audited(Struct, frozen=True, omit_defaults=True):
-    """The files and the pack of an audit, as the command named them."""
+    """The files and the pack of an audit, as named in the command."""
 
     logs: list[str]
     pack: str

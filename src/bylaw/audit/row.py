@@ -124,7 +124,7 @@ class Lookup(Struct):
 
 
 class MissingRow(Struct, kw_only=True):
-    """A fact that the strict criterion requires but that is missing."""
+    """A missing fact that the strict criterion requires."""
 
     entity: str
     key: list[Any] | None = None
@@ -261,7 +261,7 @@ class Head(Struct, frozen=True):
 
 
 class Examined(Struct):
-    """The encoded rows of one conversation. Its name is added later, because it must be unique."""
+    """The encoded rows of one conversation, without its name. The name is added later, because it must be unique."""
 
     id: str
     calls: list[tuple[str, bool, bytes]]
@@ -504,7 +504,7 @@ def conversation_row(trajectory: Trajectory, agent: str, outcome: TaskOutcome | 
 def identity_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = None) -> str:
     """Return the identity of a call in its conversation: the tool or the broken rule, and a hash of the arguments.
 
-    Private arguments are `scrubbed` first. A hash could reveal a value with few possibilities.
+    Private arguments are `scrubbed` first, because a hash can reveal a value that has few possibilities.
     """
     text = _sorted(call.arguments).decode() + call.fault
     text = text if scrubbed is None else scrubbed(text)

@@ -345,8 +345,8 @@ def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redactio
 
 @contextmanager
 def rarely_collecting() -> Generator[None]:
-    """Collect garbage rarely. The usual rate costs 10 % of an audit's time, and conversations leave few reference
-    cycles.
+    """Collect garbage rarely. Conversations leave few reference cycles, and the usual rate takes 10 % of an audit's
+    time.
     """
     before = gc.get_threshold()
     gc.freeze()
@@ -427,7 +427,9 @@ def write_summary(
 
 
 def check_tools(examiner: Examiner) -> None:
-    """Refuse a pack that declares no tool in the logs. Otherwise the audit would look clean."""
+    """Refuse a pack that declares none of the tools in the logs. The audit would look clean without having checked
+    anything.
+    """
     unknown = examiner.counts.under("unknown_tool")
     if examiner.counts.numbers[("known_calls",)] or not unknown:
         return
@@ -474,8 +476,8 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
             with deaf_to_interrupts():
                 work = [pool.submit(_examine_part, request, share, target) for share, target in enumerate(targets)]
         except (OSError, ValueError) as error:
-            # If a worker ends while another starts, the shared pool breaks. Its file descriptors may be closed and
-            # reused.
+            # If a worker ends while another starts, the shared pool breaks. Its file descriptors may already be closed
+            # and reused.
             raise BrokenProcessPool from error
         return [part.result() for part in work]
     except BaseException as error:

@@ -1,5 +1,5 @@
-"""`summary.json` and `policies.json`: the results of an audit and notes on its inputs. All kinds of output contain the
-same two files.
+"""`summary.json` and `policies.json`: the results of an audit and notes on its inputs. Every output format contains
+these two files.
 """
 
 from collections import Counter
@@ -116,7 +116,7 @@ def _verdicts(counts: Counts, *prefix: str) -> dict[Verdict, int]:
 
 
 def _headline(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """Return the counts for every output. docs/reference/audit-output.md defines them."""
+    """Return the counts for every output format. docs/reference/audit-output.md defines them."""
     numbers = counts.numbers.items()
 
     def calls(done: str) -> dict[str, int]:

@@ -59,7 +59,7 @@ class Sources(Struct, frozen=True):
     def checked(self, placed: Iterable[Placed]) -> Iterator[Placed]:
         """Yield the conversations.
 
-        At the end, raise UsageError if the audit judged a different number.
+        At the end, raise UsageError if their number differs from the audit's.
         """
         count = 0
         for file, each in placed:

@@ -276,7 +276,7 @@ def waits(entry: Covered, held_back: set[str]) -> bool:
 
 
 def print_sentences(report: CheckReport, console: Console, said: Mapping[str, str]) -> None:
-    """Print every sentence with its policies, or the reason why `bylaw compile` made none for it."""
+    """Print every sentence with its policies. If `bylaw compile` made none for a sentence, print the reason."""
     held_back = {name for name, _ in report.unaccepted}
     heading = None
     several = len({entry.document for entry in report.sentences}) > 1

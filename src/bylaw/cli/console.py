@@ -42,13 +42,13 @@ class Screen:
 
 
 def bare(file: Any) -> TextIO:
-    """If the file is a screen, return the file behind it. Otherwise, return the file itself."""
+    """Return the file behind a screen. Return any other file unchanged."""
     return file.bare if isinstance(file, Screen) else file
 
 
 @contextmanager
 def on_screen() -> Generator[None]:
-    """If standard output and standard error are terminals, filter them."""
+    """Filter standard output and standard error if they go to a terminal."""
     before = (sys.stdout, sys.stderr)
     sys.stdout, sys.stderr = (
         cast(TextIO, Screen(each)) if each is not None and each.isatty() else each  # pyright: ignore[reportUnnecessaryComparison]
@@ -103,7 +103,7 @@ def stranded(count: int) -> str:
 def wrapped(console: Console, text: str, head: str = "", hang: int | None = None) -> list[str]:
     """Return `head` and the text as lines that fit the console.
 
-    Later lines are indented by `hang`. The default is the width of `head`.
+    Later lines are indented by `hang` or, by default, by the width of `head`.
     """
     rest = " " * (len(head) if hang is None else hang)
     room, lines = max(console.width - 1, len(rest) + 20), list[str]()

@@ -60,7 +60,9 @@ class TenantLog(Struct, frozen=True, kw_only=True):
         return store
 
     def verified_anchors(self, store: Store, anchors: Path | None, key: bytes) -> list[Anchor]:
-        """Return the log's anchors. Raise UsageError if they contradict the log, because nothing may then be signed."""
+        """Return the log's anchors. Raise UsageError if they contradict the log, because nothing may be signed in that
+        case.
+        """
         from bylaw.record.verify import beside, read_anchors, verify
 
         path = anchors or beside(self.where)

@@ -82,7 +82,7 @@ class Logs(Struct):
         return 3 if self.faults else 0
 
     def placed(self, *, agent: str | None = None) -> Iterator[tuple[LogFile, Trajectory | BylawError]]:
-        """Yield the conversations and errors, each with its file."""
+        """Yield the conversations and errors, each with the file it is from."""
         identities = Identities()
         for file in self.files:
             try:
@@ -196,7 +196,7 @@ def progress_bar(files: Sequence[LogFile]) -> Generator[Callable[[int], None]]:
 
 
 def with_progress(items: Iterable[T], files: Sequence[LogFile]) -> Iterator[T]:
-    """Yield the items. On a terminal, show how many were read."""
+    """Yield the items. On a terminal, show how many have been read."""
     with progress_bar(files) as show:
         for number, item in enumerate(items):
             show(number)

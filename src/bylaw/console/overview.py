@@ -242,7 +242,7 @@ def _by_agent(summary: JsonRecord, criterion: Criterion, verdict: str) -> Rates:
 def _pairs(
     rates: Callable[[JsonRecord, Criterion, str], Rates], earlier: JsonRecord, now: JsonRecord, criterion: Criterion
 ) -> dict[str, list[RatePair]]:
-    """Return the pairs of rates by verdict, unless both rates are zero. Changed rates come first, then the highest."""
+    """Return the pairs of rates by verdict, except those with two zeros. Changed rates come first, then the highest."""
     found: dict[str, list[RatePair]] = {}
     for verdict in ("violation", "near_miss"):
         old, new = rates(earlier, criterion, verdict), rates(now, criterion, verdict)

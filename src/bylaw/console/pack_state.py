@@ -253,7 +253,9 @@ def _fact(fact: JsonRecord) -> str:
 
 
 def _happened(events: Sequence[JsonRecord], step: int | None = None) -> Iterator[JsonRecord]:
-    """Yield the events up to a step in the format of cases. Each call includes its result, even if this came later."""
+    """Yield the events up to a step in the format of cases. Each call includes its result, even if the result came
+    later.
+    """
     results = {event.get("call"): event for event in events if event["type"] == "result"}
     for number, event in enumerate(events if step is None else events[: step + 1]):
         if event["type"] == "message":

@@ -55,7 +55,7 @@ Group = tuple[str, str, list[Margin]]
 
 
 def margins_of(covered: Iterable[Covered], states: Mapping[str, str]) -> tuple[list[Group], set[str]]:
-    """Return the sentences by file and heading, with the policies that cite each."""
+    """Return the sentences by file and heading, each with the policies that cite it."""
     groups: list[Group] = []
     cited: set[str] = set()
     for each in covered:

@@ -67,7 +67,7 @@ class ServicePages(Pages):
 
 
 def known_by(request: Request) -> str:
-    """Return the last event that the page received, from the address or, after a reconnect, from a header."""
+    """Return the last event that the page received. It is in the address or, after a reconnect, in a header."""
     return request.headers.get("last-event-id") or request.query_params.get("known", "")
 
 

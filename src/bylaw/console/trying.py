@@ -62,7 +62,7 @@ class Draft(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """Identifies the saved text, in order to detect changes by other people."""
+        """Identifies the saved text, so that changes by other people are detected."""
         return hashlib.blake2b(f"{self.file}\0{self.text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
@@ -214,7 +214,7 @@ def faults_of(error: Exception) -> list[str]:
 CONVERSATIONS = 300
 """The maximum number of past conversations in a trial."""
 SECONDS = 2.0
-"""The time limit for a trial, in seconds. The page says how many conversations were tried."""
+"""The time limit for a trial, in seconds. The page shows how many conversations were tried."""
 KEPT = 8
 """The number of conversations and results to cache."""
 T = TypeVar("T")

@@ -111,7 +111,7 @@ class Standings:
 
 
 def seen_digest(index: Index, row: FindingRow) -> str:
-    """Return the digest of the text for reviewers of an undecided call. Return an empty string if there is none."""
+    """Return the digest of what reviewers of an undecided call see. Return an empty string if there is none."""
     listed: list[JsonRecord] = index.line(row).get("undecided") or []
     return next((each["seen"] for each in listed if each["policy"] == row.policy), "")
 

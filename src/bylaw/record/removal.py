@@ -62,7 +62,7 @@ class Folded(Struct, frozen=True, omit_defaults=True):
     """The hash of the last deleted entry. The next entry's hash depends on it."""
     anchors: str = ""
     """A hash of all anchors up to the last deleted entry. They were checked before the fold and cannot be checked
-    again.
+    afterwards.
     """
     removed: str = ""
     """A hash of the marks of all conversations whose removal entries were deleted."""
@@ -264,9 +264,7 @@ def signature_fault(entry: Entry, removal: Removal, before: bytes, key: bytes | 
 
 
 def emptied(entry: Entry, removal: Removal, *, after: int = 0) -> Iterable[int]:
-    """Return the entries that a removal lists as emptied and whose numbers are above a given one. All of them precede
-    the removal.
-    """
+    """Return the entries that a removal lists as emptied, above a given number. All of them precede the removal."""
     for first, last in removal.entries:
         yield from range(max(first, after + 1), min(last, entry.number - 1) + 1)
 

@@ -147,8 +147,8 @@ _HEAD_AND_LENGTHS = """SELECT NULL, number, link FROM heads WHERE tenant = ?1 UN
 def _make(path: Path) -> None:
     """Create the file if it is missing. Only its owner can read it.
 
-    An existing file is never opened. To close it again would release this process's locks on it, and another process
-    could then delete the write-ahead log.
+    An existing file is never opened, because closing it would release this process's locks on it. Another process could
+    then delete the write-ahead log.
     """
     with _making, suppress(FileExistsError):
         try:

@@ -36,7 +36,7 @@ class Verified(Struct, frozen=True):
     """The last hash. A copy stored elsewhere reveals a truncated log."""
     faults: tuple[str, ...]
     folded: int = 0
-    """The number of emptied entries deleted from the start."""
+    """The number of emptied entries that were deleted from the start."""
 
 
 def verify(
@@ -61,7 +61,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
     fold = store.folded(tenant)
     start = fold.until if fold is not None else 0
     if fold is not None:
-        # The fold's signature and the link to the next entry are checked below.
+        # The signature of the fold and its link to the next entry are checked below.
         link, number = _hash(fold.link), start
         found_head = found_head or head == fold.link
         if fold.anchors != hash_anchors({each.number: each.link for each in noted}, start) and noted:
@@ -151,7 +151,7 @@ def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[st
 
 
 def _misstated(store: Reading, tenant: str, told: Mapping[str, Approval]) -> list[str]:
-    """Return the rows in the table of approvals that contradict the entries, and the missing rows."""
+    """Return the rows in the table of approvals that contradict the entries. Also return missing rows."""
     try:
         rows = {row.id: row for row in store.approvals(tenant)}
     except msgspec.MsgspecError as error:

@@ -349,7 +349,7 @@ class _Told:
         return ()
 
     def objections(self) -> Sequence[str]:
-        """A case has no request from the user, so its call cannot exceed one."""
+        """A case has no request from the user, so its call cannot exceed the request."""
         return ()
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
@@ -416,7 +416,7 @@ def _listed(value: Any) -> str:
 
 
 def untested(outcomes: Sequence[CaseResult], pack: Pack) -> list[str]:
-    """Return guards for which the cases that permit or the cases that deny are missing."""
+    """Return guards that have no case that permits, or no case that denies."""
     wanted: dict[str, set[str]] = {}
     for outcome in outcomes:
         kind = "deny" if "deny" in outcome.want or "violation" in outcome.want else "permit"

@@ -1,6 +1,6 @@
 """Checks a pack: its cases and their branches, conflicts between rules, and the covered sentences.
 
-Also loads packs with unaccepted policies for review, and shows each check in its original form.
+Also loads packs with unaccepted policies for review, and shows each check as it was written.
 """
 
 import json
@@ -239,7 +239,7 @@ class CheckReport(Struct, frozen=True):
     faults: tuple[BylawError, ...]
     """Cases that cannot be run as written."""
     untested: tuple[str, ...]
-    """Guards for which the cases that permit or the cases that deny are missing."""
+    """Guards that have no case that permits, or no case that denies."""
     branches: int
     untaken: tuple[Untaken, ...]
     rules: int

@@ -27,10 +27,10 @@ from bylaw.trace import Call, Result
 Kind = Literal["sql", "shell", "page"]
 
 TRIES = 30
-"""If no reader understands this many values, an argument is no longer examined."""
+"""If no reader understands any of this many values, an argument is no longer examined."""
 MOST_CHARACTERS = 10_000
 LISTED = 8
-"""How many elements of a role get their own actions, and how many parts a summary shows."""
+"""How many elements of a role get their own actions. Also how many parts a summary shows."""
 _HELD: Mapping[Kind, str] = {"sql": "SQL", "shell": "shell commands", "page": "an element of a page"}
 
 

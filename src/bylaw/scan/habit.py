@@ -40,7 +40,7 @@ class Firsts(Generic[T]):
 
 Bond = Literal["keyed", "shows", "mentions"]
 ValueCover = frozenset[tuple[str, Bond]]
-"""Tools whose calls are linked to a value, each with its strongest link."""
+"""Tools whose calls are linked to a value, each with its strongest link to it."""
 
 _OCCURRENCES = 20
 _IS_KEY = re.compile(r"[\"'\\]{0,3}\s{0,2}:(?!//)")

@@ -58,7 +58,7 @@ class SeenValues:
 
     @property
     def type(self) -> FieldType:
-        """The type that fits all values. It is `string` if no type fits or if there are no values."""
+        """The type that fits all values. If there is none, it is `string`."""
         seen = {kind for kind in self.types if kind != "null"}
         if seen == {"integer", "number"}:
             return "number"

@@ -479,7 +479,7 @@ def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dic
     keys = [name for name in named if words_of(name)[-1:] in (["id"], ["number"], ["code"])]
     if not keys:
         return
-    # An argument has the same value for every record.
+    # The value of an argument is the same for every record.
     key = min(keys, key=lambda name: name in shape.required)
     name = name_of_thing(tool, found)
     fields = {name: values for name, values in record.fields.items() if is_name(name)}

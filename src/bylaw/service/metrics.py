@@ -41,7 +41,7 @@ class Metrics(Struct):
     buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     seconds: float = 0.0
     commits: int = 0
-    """Commits by earlier and other workers."""
+    """The number of commits by earlier workers and by other workers."""
     sessions: int = 0
 
     def add(self, other: "Metrics") -> None:
@@ -112,8 +112,8 @@ class Tracing:
 
     @contextmanager
     def request(self, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Generator[Callable[[int], None]]:
-        """Open a span for a request. If the headers name a span of the caller, that span is the parent. Call the result
-        with the status.
+        """Open a span for a request. If the headers name a span of the caller, that span is the parent. When the
+        request ends, call the returned function with the status.
         """
         carried = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
         about = {"http.request.method": "POST", "http.route": path}

@@ -93,7 +93,7 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     events: list[Event] = field(default_factory=list[Event])
     messages: list[dict[str, Any]] | None = None
     """The whole history, if the caller keeps it and names no conversation. If the last message makes the same call
-    twice, `id` selects one. The default is the second.
+    twice, `id` selects one of them. The default is the second.
     """
     context: dict[str, Any] | None = None
     agent: str = ""
@@ -334,14 +334,14 @@ class Failure(Struct, frozen=True):
 
 
 class DecideOutcome(Struct, frozen=True, omit_defaults=True):
-    """The outcome of one request of a batch: decisions or an error."""
+    """The outcome of one request in a batch: decisions or an error."""
 
     decisions: list[Decided] = field(default_factory=list[Decided])
     error: Complaint | None = None
 
 
 class EventsOutcome(Struct, frozen=True, omit_defaults=True):
-    """The outcome of one request of a batch: recorded events or an error."""
+    """The outcome of one request in a batch: recorded events or an error."""
 
     conversation: str = ""
     taken: int = 0

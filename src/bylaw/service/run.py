@@ -74,8 +74,8 @@ LARGEST = 1 << 16
 
 Headers = list[tuple[bytes, bytes]]
 Answer = Callable[[str, str, Headers, float], tuple[int, str, bytes]]
-"""Takes the method, path, headers, and how long the loop has been blocked, in seconds. Returns the status, content type
-and body.
+"""Takes the method, path and headers, and how long the loop has been blocked, in seconds. Returns the status, content
+type and body.
 """
 
 
@@ -302,7 +302,7 @@ class _Workers:
         self._running: dict[int, tuple[int, float]] = {}
         """The number and start time of each worker, keyed by process id."""
         self._is_ending = False
-        # No process writes to this pipe. A read from it returns when the last process that holds its write end has
+        # No process writes to this pipe. A read from it returns when the last process that holds the other end has
         # ended.
         self._life, self._ours = os.pipe()
 

@@ -243,7 +243,7 @@ _JOINTS = (b"}{", b"} {", b"][", b"] [", b"}[", b"]{")
 
 
 def _is_one_record(line: bytes) -> bool:
-    """Whether a line is exactly one record. Nearly every line is. The record may be damaged."""
+    """Whether a line is exactly one record, as nearly every line is. The record may be damaged."""
     if line[:1] == b"[" and not _is_talk(line):
         return False
     if line[:1] == b"{" and _is_json(line):
@@ -264,7 +264,7 @@ def elements(
 ) -> Iterator[Record | RecordError]:
     """Yield the members of a list, or `data` as the only record.
 
-    `why` is a known error in the data. All documents in `data` are read, and any other text is reported as an error.
+    `why` is a known error in the data. All documents in `data` are read. Any other text is reported as an error.
     """
     try:
         if line and data.startswith(b"[") and _is_talk(data):
@@ -340,7 +340,7 @@ def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Ki
     """Yield the bracketed values from `start` on, and any text between them. If `inside` is set, stop at the end of the
     list.
 
-    If the last value is not closed, its kind is `open`. The end of the list is also yielded.
+    A value that is not closed has the kind `open`. The end of the list is also yielded.
     """
     depth, begin, free = 0, -1, start
     for token in _TOKEN.finditer(data, start):
@@ -409,7 +409,7 @@ def _decode_leniently(decoder: "msgspec.json.Decoder[T]", raw: bytes, first: Exc
 
 
 def not_json(error: BaseException, raw: bytes) -> str:
-    """Explain why bytes are not JSON. Usually, a record is incomplete."""
+    """Explain why bytes are not JSON. Usually, they are an incomplete record."""
     try:
         msgspec.json.decode(raw.rstrip())
     except (ValueError, RecursionError) as again:

@@ -142,7 +142,7 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     card: Card | None = None
     """For a refused call, the card for the user to confirm."""
     refused_by_result: bool = False
-    """Whether only the result shows the refusal. A tool could return the same text."""
+    """Whether the result is the only sign of a refusal. A tool could return the same text."""
     context: dict[str, Any] | None = None
     """The host's new context, starting with this call. It extends the earlier context and takes precedence over it."""
 
@@ -254,8 +254,8 @@ def _unwrapped(value: Any) -> Any:
 
 
 def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
-    """Return the structured data in an MCP result, after comparison with its text. Hosts may show the agent either of
-    them.
+    """Return the structured data in an MCP result, after comparing it with the result's text. Hosts may show either to
+    the agent.
 
     Prose in the text is ignored. JSON with different values contradicts the data.
     """
@@ -269,8 +269,8 @@ def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
 
 
 def _result_as_text_tells(result: Any, texts: list[str]) -> Any:
-    """Compare a value with its text form. Servers wrap such a value in an object. Each list item may be a separate text
-    part.
+    """Compare a value with its text form. Servers wrap such a value in an object. If the value is a list, each item may
+    be a separate text part.
     """
     told = [decode_text(text) for text in texts]
     if result.__class__ is list and not (len(told) == 1 and isinstance(told[0], list)):
@@ -435,7 +435,7 @@ def _digest(id: str) -> int:
 
 
 def agent_of_file(name: str) -> str:
-    """Return the name of a file without extensions and a final `.N`."""
+    """Return the name of a file without its extensions and without a final `.N`."""
     while name.lower().endswith(_EXTENSIONS):
         name = name[: name.rindex(".")]
     return _PART_NUMBER.sub("", name)

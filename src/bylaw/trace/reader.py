@@ -110,7 +110,7 @@ def _head(source: Source) -> tuple[bytes, bool, str]:
 
 
 def _look_at_lines(text: bytes, whole: bool) -> Look | None:
-    """Return the format of a file with one record per line. The first line with a known format decides."""
+    """Return the format of a file with one record per line. The first line with a recognisable format decides."""
     lines = text.split(b"\n", 40)
     if not whole or len(lines) > 40:
         lines.pop()

@@ -202,8 +202,8 @@ def shown(part: Any) -> str | None:
 
 
 def part_text(part: Any) -> str | None:
-    """Return the text of a content part. The text is empty for images and similar parts, and None for an
-    unknown part.
+    """Return the text of a content part. Return an empty string for images and similar parts, and None for an unknown
+    part.
     """
     match part:
         case str():

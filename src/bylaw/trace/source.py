@@ -174,7 +174,9 @@ LONGEST_LINE = 128 << 20
 """The maximum size of a record in bytes. Larger records are reported and skipped."""
 LARGEST_UNPACKED = 256 << 20
 UNPACKED_RATIO = 100
-"""The size limit of an unpacked document, in bytes or as a multiple of the packed size. JSON shrinks 10 to 50 times."""
+"""The size limit of an unpacked document, in bytes or as a multiple of the packed size. JSON usually shrinks to between
+a tenth and a fiftieth of its size.
+"""
 _GZIP = b"\x1f\x8b"
 _BZIP = b"BZh"
 _BOM = b"\xef\xbb\xbf"
@@ -206,7 +208,7 @@ class Source(Struct, frozen=True, dict=True):
     agent: str | None = None
     """Overrides the agent named in the file."""
     share: tuple[int, int] = (0, 1)
-    """`(k, n)`: read only every n-th record, starting with record k."""
+    """`(k, n)`: read only every n-th record, starting with the k-th."""
     span: Span | None = None
     """The part of the file to read, or None for the whole file. A compressed file has no parts."""
     columns: Columns = Columns()
@@ -259,7 +261,7 @@ class Source(Struct, frozen=True, dict=True):
         return plain
 
     def chunks(self) -> Iterator[bytes | str]:
-        """Yield the content in pieces. If the stream is damaged, the last piece is a `str` with the reason."""
+        """Yield the content in pieces. If the stream is damaged, the last piece is a `str` that gives the reason."""
         with self.open() as stream:
             # Start small, because format detection must not read the whole file.
             size = 1 << 16

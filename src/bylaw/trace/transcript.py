@@ -184,7 +184,7 @@ class Transcript:
         return True
 
     def waiting_since(self, step: int) -> int:
-        """Return the first step from which all events are the agent's unanswered calls, but at least `step`."""
+        """Return the first step, but at least `step`, from which all events are the agent's unanswered calls."""
         start = len(self.events)
         while start > step and start - 1 in self.open and self.open[start - 1].by == "agent":
             start -= 1

@@ -45,7 +45,7 @@ from bylaw.trace.source import size_of, stamp_of
 TRIES = 3
 """The maximum number of attempts per shard. After that, the shard is skipped."""
 _STARTS = 3
-"""The maximum number of consecutive workers that may die during start-up."""
+"""The maximum number of workers that may die in a row during start-up."""
 _FULL = (ENOSPC, EDQUOT, EROFS)
 """Errors that would occur in every shard."""
 

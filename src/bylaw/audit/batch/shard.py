@@ -221,7 +221,7 @@ class Job(Struct, frozen=True):
 
 
 class Judge:
-    """Judges shards one after another. The pack and the world are loaded only once."""
+    """Judges one shard after another. The pack and the world are loaded only once."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -255,7 +255,7 @@ class Judge:
         examiner, request = self._examiner, self._job.request
         examiner.begin()
         whole = examiner.counts
-        """The counts for the whole shard. Nightly runs count each conversation separately."""
+        """The counts for the whole shard. In nightly runs, each conversation is counted separately."""
         faults: list[RecordError] = []
         counted: list[tuple[int, dict[str, Any]]] = []
         rows, count = Rows(self._severities), 0

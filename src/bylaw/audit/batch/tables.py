@@ -439,7 +439,7 @@ def table_findings(out: Path, criterion: Criterion) -> Iterator[Finding]:
 
 
 def write_lines_of(out: Path, target: Path) -> None:
-    """Write a table as JSON lines, in the order of the logs."""
+    """Write a table as JSON lines, in the same order as the logs."""
     files = sorted((out / FOLDER / target.stem).rglob("*.parquet"))
     with target.open("wb", BUFFER) as lines:
         # Each file is in the order of the logs.

@@ -50,8 +50,8 @@ class HeldLog(Struct):
     """A log whose conversations are in the tables."""
 
     stamp: tuple[int, str] | None
-    """The size and mark of the file when it was read. If this is None, a part was skipped and the file must be read
-    again.
+    """The file's size and mark when it was read. If this is None, a part was skipped and the file must be
+    read again.
     """
     first: int
     end: int
@@ -72,7 +72,7 @@ class Night(Struct):
     conversations: int
     """The number of conversations that no later run replaced."""
     counts: dict[str, Any]
-    """The counts for the conversations that no later run replaced."""
+    """The counts for conversations that no later run replaced."""
 
 
 class State(Struct):
@@ -97,8 +97,8 @@ class State(Struct):
     def entangled(self, changed: set[str]) -> list[str]:
         """Return the unchanged logs that must be read again, in order.
 
-        A log is read again if a changed log had replaced some of its conversations. Logs that had replaced
-        conversations from such a log are read again too, because their versions must come last.
+        A log must be read again if a changed log had replaced some of its conversations. So must every log that had
+        replaced conversations from such a log, because the later version must win.
         """
         found, waiting = set[str](), list(changed)
         while waiting:

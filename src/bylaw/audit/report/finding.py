@@ -118,7 +118,7 @@ def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def _origin(origin: JsonRecord) -> JsonRecord:
-    """Return the origin of an argument's value. A value that appears only in free text has no reliable origin."""
+    """Return the origin of an argument's value. A value that is found only in free text has no reliable origin."""
     told = {"argument": origin["argument"], "words": source_words(origin | {"step": None}), "step": origin.get("step")}
     return told | {"founded": origin["source"] in ("user", "host", "record")}
 
@@ -139,7 +139,7 @@ def rule_details(broken: JsonRecord, stated: Mapping[str, JsonRecord]) -> JsonRe
 
 
 def undecided_consent(rule: JsonRecord) -> JsonRecord | None:
-    """Return why consent is undecided, unless the rule is undecided for another reason."""
+    """Return why consent is undecided. Return None if the rule is undecided for another reason."""
     undecided = [each.get("why") for each in rule["predicates"] if each["value"] is None]
     why: JsonRecord | None = undecided[0] if len(undecided) == 1 else None
     return why if why is not None and why.get("reason") not in _OF_GUARDS else None
@@ -260,8 +260,8 @@ def opening_kind(finding: JsonRecord) -> str:
 
 
 def telling(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
-    """Return the candidates for the first drawing, best first. Within a kind, findings with one missing fact and some
-    known facts come first.
+    """Return the candidates for the first drawing, best first. If they are of the same kind, findings with one missing
+    fact and some known facts come first.
     """
 
     def score(finding: JsonRecord) -> tuple[int, ...]:

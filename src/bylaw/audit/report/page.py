@@ -72,8 +72,8 @@ def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRe
 
 
 def bounded(conversation: JsonRecord, steps: set[int]) -> JsonRecord | None:
-    """Shorten every message in a conversation, but less so at `steps`. Return None if the conversation is still too
-    long.
+    """Shorten every message in a conversation, but keep more of those at `steps`. Return None if the conversation is
+    still too long.
     """
     for brief in (TEXT, BRIEF):
         events = [_event(event, TEXT if step in steps else brief) for step, event in enumerate(conversation["events"])]
@@ -388,7 +388,7 @@ def _page(data: JsonRecord, findings: list[str], conversations: list[str]) -> It
 
 
 def _standings(folder: Store) -> JsonRecord:
-    """Return the findings that are waived or that the earlier audit also had."""
+    """Return the findings that are waived, and those that the earlier audit also had."""
     compared = folder.document("comparison.json")
     known = [[each["finding"], "still", ""] for each in compared.get("still", ())]
     waived = [[each["finding"], "waived", _waivers(each)] for each in compared.get("waived", ())]

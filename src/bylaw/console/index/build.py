@@ -52,7 +52,7 @@ class Reason(Struct, frozen=True):
 
 
 def reason_of_call(call: JsonRecord, criterion: Criterion) -> Reason:
-    """Return the gravest policy of a flagged call, and the reason."""
+    """Return the gravest policy of a flagged call, and its reason."""
     verdict: str = call[criterion]
     guilty = [policy for policy in call["policies"] if policy[criterion] == verdict]
     if not guilty:

@@ -30,7 +30,7 @@ CREATE TEMP TABLE found (finding INTEGER PRIMARY KEY);
 CREATE TEMP TABLE found_tally (cell INTEGER NOT NULL, state TEXT NOT NULL, findings INTEGER NOT NULL);
 """
 """`standing` contains the findings whose state differs from the default of their cell. `found` contains the results of
-the last search. `tally` counts findings by cell and state. Every number on a page is a sum of these counts.
+the last search. `tally` counts findings by cell and state. Every number on a page is a sum of tallies.
 """
 _STATE = "COALESCE(s.state, c.state)"
 _TALLY = f"""SELECT f.cell, {_STATE}, count(*) FROM findings f JOIN cells c ON c.number = f.cell

@@ -149,7 +149,7 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
 
 
 def _say(transcript: Transcript, message: ChatMessage, by: Party) -> None:
-    """Add a message with text, the user's answer to a card, or a new principal."""
+    """Add a message: text, the user's answer to a card, or a change of principal."""
     text, agent = cast("str", message.content), message.agent or ""
     turn, time = transcript.turn, transcript.time
     if by == "user" and (given := _as(message.confirmation, Confirmation)) is not None:
@@ -207,7 +207,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         return
     content: Any = message.content
     agent = message.agent or ""
-    # If the message names no call, its parts may be results. Otherwise, its parts may be the tool's text.
+    # If the message names no call, its parts may be results. Otherwise, its parts may be text from the tool.
     if content.__class__ is list and not id:
         for each in (answers := answers_in(content)):
             transcript.answer(each.content, each.id, each.tool, agent=agent, error=each.error)
@@ -225,7 +225,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         "user" if message.requestor == "user" else "agent",
         agent,
         None if error is None else bool(error),
-        # Empty text is a result. Missing content was not recorded.
+        # Empty text is a result. Missing content means that it was not recorded.
         message.captured and (content is not None or error is not None),
         message.refused if isinstance(message.refused, bool) else None,
     )
@@ -315,7 +315,7 @@ def object_of(arguments: Any) -> dict[str, Any]:
 _ITEM_CALLS = frozenset(("function_call", "custom_tool_call", "mcp_call", "tool_call", "tool_use"))
 _ITEM_ANSWERS = frozenset(("function_call_output", "custom_tool_call_output", "tool_call_output", "tool_result"))
 _ITEM_ACTIONS = frozenset(("computer_call", "local_shell_call", "shell_call", "apply_patch_call"))
-"""Calls to a model's built-in tools that the host runs."""
+"""Calls to a model's built-in tools, if the host runs them."""
 SILENT_ITEMS = frozenset(
     (
         *("reasoning", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),

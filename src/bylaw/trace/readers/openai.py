@@ -288,8 +288,8 @@ def _call(call: Any) -> Any:
 def _check(fields: Fields, place: str, *, is_silent: bool) -> bool:
     """Whether a user's message has text in an unknown field.
 
-    For other messages, raise Malformed if an unknown field may contain a call or a result. If a message has no other
-    content (`is_silent`), text in an unknown field raises Malformed too.
+    For other messages, raise Malformed if an unknown field may contain a call or a result. If `is_silent` is set, raise
+    it for text too.
     """
     unknown = sorted(fields.keys() - _TOLD - HARMLESS - {"audio"})
     if fields["role"] == "user":

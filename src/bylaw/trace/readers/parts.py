@@ -200,7 +200,7 @@ def _output(content: Any) -> tuple[Any, bool | None]:
 
 
 def words_in(part: Any) -> str | None:
-    """Return the text in a part. The text is empty for a part without words, and None for an unreadable part."""
+    """Return the text in a part. Return an empty string for a part without text, and None for an unreadable part."""
     if isinstance(part, str):
         return part
     block = _given(part)

@@ -40,7 +40,7 @@ _THREAD = ("thread_id", "session_id", "conversation_id")
 
 
 class _Export(Struct):
-    """All rows of a file. The last line may still continue a conversation."""
+    """All rows of a file. They are kept because the last line may still continue a conversation."""
 
     rows: Rows = field(default_factory=Rows)
     traces: Rows = field(default_factory=Rows)
