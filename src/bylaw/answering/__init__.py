@@ -1,4 +1,4 @@
-"""Determines the rule predicates that code cannot settle. Uses plans of typed operations and a model's checked answers.
+"""Determines the rule predicates that code cannot decide. Uses plans of typed operations and a model's checked answers.
 
 This is ShieldAgent's pipeline (3.3). A shield or an audit can use it. Start at `answerer`.
 """

@@ -1,4 +1,4 @@
-"""Answers predicates that code cannot settle, with a plan for each rule and an operation for each step.
+"""Answers predicates that code cannot decide, with a plan for each rule and an operation for each step.
 
 The model is called through `llm.Chat`. No function here raises an error: if a question cannot be asked or an answer
 cannot be read, the predicate stays unknown. Cost estimates run the same code without sending requests.

@@ -157,7 +157,7 @@ def _plain(text: str) -> str:
 
 
 def _cut(text: str, most: int, kept: re.Pattern[str] | None = None) -> str:
-    """Shorten a text to its beginning, its end, and marked parts from the middle. The end is the longest, because it
+    """Shorten the text to its beginning, its end, and marked parts from the middle. The end is the longest, because it
     contains the question.
     """
     if len(text) <= most:
@@ -216,7 +216,7 @@ def no_question(pack: Pack, act: Act, events: Sequence[Event]) -> str:
 
 
 def consent_answer(predicate: Predicate, act: Act, answer: Answer, events: Sequence[Event]) -> Answered:
-    """Interpret the answer. A yes without a quote from the user settles nothing."""
+    """Interpret the answer. A yes without a quote from the user decides nothing."""
     reply = answer.read(Reply)
     if reply is None:
         return Answered(predicate.name, act.step, None, because=answer.why or "the answer could not be read")

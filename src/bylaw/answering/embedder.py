@@ -34,7 +34,7 @@ def open_embedder(said: str = "") -> Embedder:
 
 
 class StaticEmbedder:
-    """Embeds a text as the average of one vector per token, normalised to unit length (WordLlama, Model2Vec)."""
+    """Represents text as the average of one vector per token, normalised to unit length (WordLlama, Model2Vec)."""
 
     def __init__(self, weights: Path, tokenizer: Path) -> None:
         try:

@@ -101,7 +101,7 @@ class History:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text. These include numbers and ids."""
+    """Return the words of the text. These include numbers and ids."""
     return _WORD.findall(text.lower())
 
 

@@ -1,7 +1,7 @@
 """User-defined operations: tools from any MCP server, which is started as a process or reached at an address. Needs the
 extra `mcp`.
 
-A tool's answer is either JSON with a Boolean `value`, which settles a step, or text for the model.
+A tool's answer is either JSON with a Boolean `value`, which decides a step, or text for the model.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -24,7 +24,7 @@ class McpOperation:
         self.description = f"{' '.join(description.split())} Arguments: {', '.join(parameters) or 'none'}."
 
     def run(self, arguments: Mapping[str, Any]) -> str:
-        """Call the tool. An error settles nothing."""
+        """Call the tool. An error decides nothing."""
         return self._server.call(self.name, arguments)
 
 

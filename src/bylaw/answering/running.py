@@ -140,7 +140,7 @@ class PlanRun:
         try:
             text = self._operations[step.tool].run(given)
         except Exception as error:
-            # A user-defined operation that fails settles nothing.
+            # A user-defined operation that fails decides nothing.
             return Claim(because=f"{step.tool} failed: {type(error).__name__}: {error}")
         try:
             told = msgspec.json.decode(text, type=_Told)

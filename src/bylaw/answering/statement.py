@@ -51,9 +51,7 @@ def statement_request(pack: Pack, facts: Mapping[str, Field], act: Act, events: 
 
 
 def statement_answer(name: str, field: Field, act: Act, answer: Answer, events: Sequence[Event]) -> Answered:
-    """Interpret the answer. A value settles nothing if it is invalid for the field or has no supporting quote from the
-    user.
-    """
+    """Interpret the answer. A value is ignored if the field does not allow it or no quote from the user supports it."""
     replies = answer.read(Statements)
     if replies is None:
         return Answered(name, act.step, None, because=answer.why or "the answer could not be read")

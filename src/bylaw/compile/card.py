@@ -224,7 +224,7 @@ class Form:
 
 
 class Results:
-    """Each tool's result forms and error texts, from all conversations."""
+    """Each tool's result forms and error messages, from all conversations."""
 
     def __init__(self) -> None:
         self._forms: dict[str, Form] = {}

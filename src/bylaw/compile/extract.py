@@ -101,7 +101,7 @@ _LEANS = re.compile(
 
 
 def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft, ...]:
-    """Add to each draft the texts to which its sentences refer."""
+    """Add to each draft the passages to which its sentences refer."""
     files = document.files if len(document.files) > 1 else ()
     articles = [_Article(file, PurePosixPath(file.name).name, _title(file)) for file in files]
     before = {

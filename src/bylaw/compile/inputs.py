@@ -279,7 +279,7 @@ _DAY = re.compile(r"\bYYYY-MM-DD\b(?!T| HH)|\b\d{4}-\d\d-\d\d\b(?!T)")
 
 
 def _form(schema: Mapping[str, Any]) -> str:
-    """Return a text's format, taken from its schema or from a description that spells out a date format."""
+    """Return the format of a string, taken from its schema or from a description that spells out a date format."""
     return str(schema.get("format") or ("date" if _DAY.search(str(schema.get("description"))) else ""))
 
 

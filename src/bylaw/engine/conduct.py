@@ -29,7 +29,7 @@ waiting when the conversation ended.
 """
 
 PUTTABLE = frozenset(get_args(Reason)) - {"confirmed", "declined"}
-"""Reasons for undecided consent that the user can settle. A user who has just declined is not asked again."""
+"""Reasons for undecided consent that the user can resolve. A user who has just declined is not asked again."""
 
 
 class RuleFinding(Struct, frozen=True):

@@ -93,7 +93,7 @@ class Conversation:
         delegation: Delegating | None = None,
         handover: bool | None = None,
     ) -> None:
-        """`answers` settles predicates that code cannot settle, and `known` contains its earlier answers. `requests`
+        """`answers` decides predicates that code cannot decide, and `known` contains its earlier answers. `requests`
         determines what the user's words allow, and `granted` contains its earlier answers.
 
         With `doubts`, a write that returned an error may still have run, unless the pack declares that the error means

@@ -35,7 +35,7 @@ def verdicts(
 ) -> Verdicts:
     """Judge a finished conversation under a pack. `world` is the state before the conversation, if known.
 
-    `answer` settles predicates that code cannot settle.
+    `answer` decides predicates that code cannot decide.
     """
     session = Session(pack, world=world, mode=mode, context=context or trajectory.context, answer=answer)
     for _ in session.follow(trajectory.events, judged_steps(pack, trajectory.events)):

@@ -64,7 +64,7 @@ AnswerPredicate = Callable[[str, Act], "bool | Answered | None"]
 
 @runtime_checkable
 class SettlesConsent(Protocol):
-    """An answerer that can settle undecided consent, given the question and the user's reply."""
+    """An answerer that can decide undecided consent, given the question and the user's reply."""
 
     def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
         """Decide whether the user agreed to the act."""
@@ -268,7 +268,7 @@ class PredicateValues:
         return not any(has_other_message(events, shown, before, each.words) for each in self._consents)
 
     def shown_terms(self, call: Call) -> str:
-        """Return a text that is the same for all spellings of a call that one card answer covers."""
+        """Return the same string for all spellings of a call that one card answer covers."""
         return repr((call.tool, [alike(each.agreed_terms(call)) for each in self._consents]))
 
     def may_be_made(self, record: CallRecord, since: int) -> bool:

@@ -1,4 +1,4 @@
-"""The cards in a live conversation: their texts, whether they are waiting or were declined, and the answers that they
+"""The cards in a live conversation: their wording, whether they are waiting or were declined, and the answers that they
 can accept.
 """
 

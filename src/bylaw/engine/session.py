@@ -77,13 +77,13 @@ class Session:
         granted: Iterable[Granted] = (),
         delegation: Delegating | None = None,
     ) -> None:
-        """`answer` settles the predicates that code cannot settle, at every act where a rule depends on one. `known`
+        """`answer` decides the predicates that code cannot decide, at every act where a rule depends on one. `known`
         contains its earlier answers. `read_request` determines what the user's words allow, and `granted` contains its
         earlier answers. Without `read_request`, requests are undetermined.
 
-        `delegation` overrides the pack's setting for actions that a text requests. A live session asks only the
+        `delegation` overrides the pack's setting for actions that a document requests. A live session asks only the
         questions on which its decision depends, starting with the most decisive one. It asks about consent only if the
-        pack lets a model settle consent.
+        pack lets a model decide consent.
         """
         self.pack = pack
         self._start, self._mode = world, mode
@@ -249,7 +249,7 @@ class Session:
 
     @property
     def answered(self) -> Collection[Answered]:
-        """Answers about predicates that code could not settle, in the order of the questions."""
+        """Answers about predicates that code could not decide, in the order of the questions."""
         return self.values.answered.values()
 
     def refuse(self, call: Call, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> Call:

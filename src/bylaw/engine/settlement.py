@@ -347,7 +347,7 @@ def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSou
 
 
 def _answered(said: PolicyVerdict, approved: Approved) -> PolicyVerdict:
-    """Return a policy's verdict after a person has settled what it left undecided. A denial remains a denial."""
+    """Return a policy's verdict after a person has decided what it left undecided. A denial remains a denial."""
     if said.policy.id not in approved.policies or "deny" in (said.evidence, said.world):
         return said
     strict, determined = (_or_compliant(each) for each in (said.strict, said.determined))

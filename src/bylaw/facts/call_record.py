@@ -159,7 +159,7 @@ def declaration_for(effect: Effect, result: str) -> str:
 
 
 def _opening(text: str, *, whole: bool) -> str:
-    """Return the first clause of a text. Return only its first word if that names an error and `whole` is not set."""
+    """Return the first clause of the text. Return only its first word if that names an error and `whole` is not set."""
     line = text.strip().partition("\n")[0][:_LONGEST_PATTERN]
     clause = _SENTENCE_END.split(line, maxsplit=1)[0]
     first = clause.partition(" ")[0]
@@ -239,7 +239,7 @@ class CallRecord(Struct, eq=False):
         return self.accepted is None and self.result is not None and self.result.captured
 
     def is_perhaps_done(self) -> bool:
-        """Whether a result arrived but does not settle whether the call ran. Either its text is unclear, or a shield
+        """Whether a result arrived but does not show whether the call ran. Either its text is unclear, or a shield
         marked it.
         """
         return self.is_doubtful() or (self.result is not None and self.result.refused is False)

@@ -61,7 +61,7 @@ def _alone(part: str) -> re.Pattern[str]:
 
 
 class Touch(NamedTuple):
-    """A write that may change fields of one entity, or of any entity of its kind."""
+    """A write that may change fields of one entity, or of any entity of the same kind."""
 
     record: CallRecord
     fields: frozenset[str] | None = None
@@ -123,7 +123,7 @@ class Changes:
                 if made.call.fault or change.may_happen(made.call.arguments):
                     self._touch(change.entity, None, Touch(made, change.fields, by_result=True))
                 continue
-            # Arguments that were not captured or were redacted may have named any entity of the kind.
+            # Arguments that were not captured or were redacted may have named any entity of that kind.
             for key in (None,) if made.call.fault else change.touched(made.call.arguments, find=find):
                 is_hidden = key is not None and any(map(has_gap, key))
                 self._touch(change.entity, None if is_hidden else key, Touch(made, change.fields))
@@ -138,8 +138,8 @@ class Changes:
                 beside.append(made)
 
     def answer(self, made: CallRecord, result: Result, find: Finder) -> None:
-        """Record the entities that a write's result names as changed. If it does not name any, record all entities
-        of the kind.
+        """Record the entities that a write's result names as changed. If it does not name any, record all entities of
+        that kind.
         """
         for change in self._schema.changes.get(made.call.tool, ()):
             if not change.by_result:

@@ -74,7 +74,7 @@ _PIECE = 3
 
 
 def letters_of(text: str) -> str:
-    """Normalise the case and width of a text, and remove spaces, punctuation and invisible characters."""
+    """Normalise case and width, and remove spaces, punctuation and invisible characters."""
     return _BETWEEN.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
@@ -227,7 +227,7 @@ class Echoes:
         """Return the first calls whose arguments contain a value, in any spelling.
 
         A value that the user wrote in groups of digits remains the user's value, however the agent spells it. A plain
-        word may occur in a text by chance, so the text discredits a record only if a result had already shown the word.
+        word may occur somewhere by chance, so it discredits a record only if a result had already shown the word.
         Systems store and display search terms, so a look-up discredits only values that results had already shown.
         """
         loose = [each.first(letters) for each in (self._written, self._asked)] if letters else []
@@ -236,7 +236,7 @@ class Echoes:
         is_mere = not spelling.is_number and is_word(spelling.written[0])
         anyhow: int | None = None
         telling: int | None = None
-        # Hundreds of calls may contain the value, but usually the first one settles the question.
+        # Hundreds of calls may contain the value, but usually the first one decides the question.
         for step in sorted({*self.candidates(spelling, before), *sure}):
             if step not in sure and not spelling.held_in(self._texts.given(step)):
                 continue

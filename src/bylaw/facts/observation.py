@@ -387,12 +387,11 @@ class Change(Struct, frozen=True):
     entity: str
     each: ItemPath | None
     key: tuple[tuple[Getter, ...], ...] | None
-    """The key of the changed entity. None means all entities of the kind, because the arguments do not name one."""
+    """The key of the changed entity. None means all entities of that kind, because the arguments do not name one."""
     fields: frozenset[str] | None
     """The changed fields. None means all fields, including whether the entity exists."""
     by_result: bool = False
-    """Whether the result names the entities. Until the result arrives, the change applies to all entities of the kind.
-    """
+    """Whether the result names the entities. Until it arrives, the change applies to all entities of that kind."""
     when: Callable[[Mapping[str, Any]], Any] | None = None
     """Whether the write changes the entity, given its arguments and its result."""
 
@@ -405,7 +404,7 @@ class Change(Struct, frozen=True):
     def touched(
         self, args: Mapping[str, Any], result: Any = NOTHING, find: Finder | None = None
     ) -> Iterator[Key | None]:
-        """Yield the keys of the changed entities. A key of None means all entities of the kind."""
+        """Yield the keys of the changed entities. A key of None means all entities of that kind."""
         whole = PathScope(args, result, args)
         if self.key is None or (self.each is not None and self.each.is_misfit(whole)):
             yield None

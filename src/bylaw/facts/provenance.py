@@ -122,9 +122,9 @@ class Traced(Struct, frozen=True):
     tool: str = ""
     arguments: Mapping[str, Any] = {}
     field: str = ""
-    """The field in the result, or the labelled line if the value is in a text."""
+    """The field in the result, or the labelled line if the value is inside a longer text."""
     is_whole: bool = True
-    """Whether the value is the whole field, rather than part of a text."""
+    """Whether the value is the whole field, rather than part of a longer text."""
     beside: Mapping[str, str] = {}
     """The other short fields of the record, normalised."""
     pointed: tuple[str, ...] = ()

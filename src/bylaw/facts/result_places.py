@@ -1,4 +1,4 @@
-"""The texts of a conversation's events, and the places of values in results: a whole field, a labelled line, or running
+"""The text of a conversation's events, and the places of values in results: a whole field, a labelled line, or running
 text.
 
 JSON, YAML, printed Python values and plain text can be read. Text inside a record is also read line by line, because a
@@ -72,7 +72,7 @@ def parse_result(text: str) -> Any:
 
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?")
 _WHOLE = 200
-"""The maximum length of a single value. Anything longer is treated as a text."""
+"""The maximum length of a single value. Anything longer is treated as running text."""
 _LEAVES = 20_000
 _LINES = 5_000
 _LABELLED = re.compile(r"^[\s>*#-]*([^:\n]{1,40}?)\s*:(?!//)\s+(\S.*?)\s*$")
@@ -206,9 +206,9 @@ class ResultPlaces:
 
 
 def _rows(text: str) -> list[dict[str, str]]:
-    """Return the rows of a text if all its lines have the same labels in the same order, as in `Flight: A, Price: 9`.
+    """Return the rows of the text if all its lines have the same labels in the same order, as in `Flight: A, Price: 9`.
 
-    Any other text is ordinary text and has no rows.
+    Any other text has no rows.
     """
     lines = [line for line in text.splitlines() if line.strip()][:_LINES]
     found = [[part.split(": ", 1) for part in _LABEL.split(line.strip())] for line in lines]
@@ -251,7 +251,7 @@ _ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)((?:\\u[0-9a-f]{4})+)", re.IGNORECASE)
 
 
 class EventTexts:
-    """The texts of messages, results and call arguments. More events may be added to `events`."""
+    """The text of messages, results and call arguments. More events may be added to `events`."""
 
     def __init__(self, events: Sequence[Event], tools: Mapping[str, Tool]) -> None:
         self._events, self._tools = events, tools

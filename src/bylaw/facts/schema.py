@@ -59,7 +59,7 @@ class WorldChange(Struct, frozen=True):
     to: dict[str, Expression] = field(default_factory=dict[str, Expression])
     is_through: bool = False
     """Whether the changed entity is identified by a reference in another entity. If the reference is unknown, any
-    entity of the kind may change.
+    entity of that kind may change.
     """
 
     def fields(self) -> frozenset[str]:

@@ -330,7 +330,7 @@ def _change(text: str) -> WrittenChange:
 
 _TYPES = frozenset(get_args(FieldType))
 _NOT_THERE = r"not found|no such|do(es)? not exist|doesn't exist"
-"""Texts with which look-ups report that they found nothing."""
+"""Messages with which look-ups report that they found nothing."""
 
 
 class SchemaReader:

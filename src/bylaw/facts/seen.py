@@ -213,7 +213,7 @@ class SeenFacts:
 
     def _told(self, entity: Entity, key: Key, field: Field) -> Any:
         """Return a fact that only the user or the host can state. Code reads it if possible. If not, a model does."""
-        # A text that does not occur in any record may be misspelt or about something else. A model can tell the
+        # A string that does not occur in any record may be misspelt or about something else. A model can tell the
         # difference.
         has_model = self._ledger.stated is not None
         found = Testimony(self._ledger, self._at, self._context).read(field, is_checked=has_model)
@@ -337,7 +337,7 @@ class Testimony:
         """
         if field.origin == "context":
             given = self._context.get(field.name)
-            # An empty text is not treated as a value: two empty names do not mean the same customer.
+            # An empty string is not treated as a value: two empty names do not mean the same customer.
             is_given = field.name in self._context and not (isinstance(given, str) and not given.strip())
             return coerce(field, given) if is_given else UNSEEN
         for saying in field.sayings:

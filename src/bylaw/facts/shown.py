@@ -390,7 +390,7 @@ class VisibleThing:
             return False
 
     def may_be_settled(self, field: Field) -> bool:
-        """Whether one new look-up would settle a contradiction. This is not the case if a single result contradicts
+        """Whether one new look-up would resolve a contradiction. This is not the case if a single result contradicts
         itself.
         """
         entry = self.latest(field.name)

@@ -116,7 +116,7 @@ def read_amount(text: str) -> Decimal:
 
 @lru_cache(maxsize=4096)
 def amount_of(text: str) -> Amount | None:
-    """Return the amount if an untyped text is certainly an amount. Letters before digits may also form an id (`R2`,
+    """Return the amount if an untyped string is certainly an amount. Letters before digits may also form an id (`R2`,
     `TOP 5`).
     """
     if len(text) > _LONGEST or text[:1].isdigit() == text[-1:].isdigit():
@@ -161,7 +161,7 @@ finish.
 _NO_AMOUNT = Decimal("NaN")
 _WHOLE = 10**_DIGITS
 _SHORT = 64
-"""Longer texts are not cached, and `alike` does not read them as numbers."""
+"""Longer strings are not cached, and `alike` does not read them as numbers."""
 _NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.(\d*))?")
 INVISIBLE = dict.fromkeys(map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"))
 INVISIBLE.update(dict.fromkeys([*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
@@ -270,8 +270,8 @@ def alike(value: Any) -> Any:
     """Return a normal form shared by all values that a tool may treat as equal.
 
     This ignores case, spaces, punctuation, currency signs and missing values. Numbers are compared by value, even if
-    they are texts with thousands separators. More values are equal here than when keys are compared (`1e2` is 100). Use
-    this only to refuse a call, never to allow one.
+    they are strings with thousands separators. More values are equal here than when keys are compared (`1e2` is 100).
+    Use this only to refuse a call, never to allow one.
     """
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
@@ -292,7 +292,7 @@ _IN_CURRENCY = re.compile(rf"(?:{_CURRENCY})(?=[\d.])|(?<=[\d.])(?:{_CURRENCY})"
 
 @lru_cache(maxsize=16_384)
 def _alike(written: str) -> str:
-    """Normalise one text for `alike`. Cached, because a conversation has few distinct values."""
+    """Normalise one string for `alike`. Cached, because a conversation has few distinct values."""
     text = _MIDNIGHT.sub("", loose(written).replace("\u2212", "-").strip(_MARKS))
     if len(text) > _SHORT or not any(map(str.isdigit, text)):
         return "".join(filter(str.isalnum, text)) or text

@@ -123,7 +123,7 @@ class Snapshot:
         effects = self._schema.effects.get(call.tool, ())
         value = result.value() if result is not None and result.captured else NOTHING
         if call.fault:
-            # Arguments that were not captured may have named any entity of the kind.
+            # Arguments that were not captured may have named any entity of that kind.
             for change in self._schema.changes.get(call.tool, ()):
                 self._forget(change.entity, None, change.fields)
             for effect in effects:

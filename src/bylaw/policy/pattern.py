@@ -1,6 +1,6 @@
-"""Regular expressions in packs. RE2 searches a text in time proportional to its length.
+"""Regular expressions in packs. RE2 searches text in time proportional to its length.
 
-Patterns use Python syntax. RE2 has no look-around, so use `but_not`: a text matches if it contains the pattern and does
+Patterns use Python syntax. RE2 has no look-around, so use `but_not`: text matches if it contains the pattern and does
 not contain `but_not`.
 """
 
@@ -15,7 +15,7 @@ import re2  # pyright: ignore[reportMissingTypeStubs]
 from bylaw.errors import BylawError
 
 LONGEST = 100_000
-"""The maximum length of a text to search, in characters."""
+"""The maximum length of text to search, in characters."""
 _RE2: Any = re2
 
 
@@ -64,7 +64,7 @@ class Pattern:
 
 @lru_cache(maxsize=64)
 def _bytes(text: str) -> bytes:
-    """Encode a text for searching. Cached because several patterns search the same text.
+    """Encode text for searching. Cached because several patterns search the same text.
 
     Logs may contain lone surrogates. Each becomes a question mark.
     """
@@ -72,12 +72,12 @@ def _bytes(text: str) -> bytes:
 
 
 def is_cut(text: str) -> bool:
-    """Whether a text is too long to be searched completely."""
+    """Whether the text is too long to be searched completely."""
     return len(text) > LONGEST and not text[LONGEST:].isspace()
 
 
 def any_of(patterns: Sequence[Pattern], texts: Sequence[str]) -> Callable[[str], bool]:
-    """Return a function that reports whether any of the patterns occurs in a text."""
+    """Return a function that reports whether any of the patterns occurs in its argument."""
     # A flag or a named group could affect other parts of the combined pattern.
     whole = None
     if len(texts) > 1 and not any(_MARKED.search(text) for text in texts):

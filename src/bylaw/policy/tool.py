@@ -289,8 +289,7 @@ class Tool(Struct, frozen=True):
         """Whether the system vouches for a result field. If no field is given, whether it vouches for a result without
         fields.
 
-        If any field is `content`, a text without fields is treated as `content`, because its parts cannot be told
-        apart.
+        If any field is `content`, text without fields is treated as `content`, because its parts cannot be told apart.
         """
         if not field and "content" in self.trust.values():
             return False
@@ -356,7 +355,7 @@ _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,6})?")
 
 
 def _number_meant(schema: Any, text: str) -> int | float | None:
-    """Return the number in a text, if the schema allows only numbers."""
+    """Return the number that a string contains, if the schema allows only numbers."""
     if not isinstance(schema, dict):
         return None
     declared = cast(dict[str, Any], schema)
@@ -579,8 +578,8 @@ class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
     """
     approval: ApprovalTerms = ApprovalTerms()
     delegation: Literal["ask", "follow"] = "ask"
-    """What to do if the user tells the agent to follow the instructions in a text: ask the user, or check calls against
-    the text.
+    """What to do if the user tells the agent to follow written instructions: ask the user, or check calls against the
+    instructions.
     """
     handover: bool = False
     """Whether another principal may continue a conversation. Look-ups are kept, but messages, consent and approvals are

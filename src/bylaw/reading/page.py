@@ -1,7 +1,8 @@
 """Reads a page from Playwright's accessibility snapshot, either bare or in the Markdown of Playwright's MCP server.
 
 The grammar is exactly Playwright's: each line describes one element, with its name as a JSON string and its states in
-brackets. A name or a text can therefore never look like another element. Any other text is `Unreadable`, with its line.
+brackets. No name or other content can therefore look like another element. Anything else is `Unreadable`, with its
+line.
 """
 
 import json

@@ -27,7 +27,7 @@ _HASH = re.compile(r"\b[0-9a-f]{7,64}\b")
 
 
 def secrets_in(text: str) -> tuple[str, ...]:
-    """Return the values in a text that may be secrets."""
+    """Return the values that may be secrets."""
     return tuple(dict.fromkeys((*_random_in(text), *_named_in(text), *_USER_OF_URL.findall(text))))
 
 

@@ -57,7 +57,7 @@ _LITERAL = frozenset(
         *("string_content", "raw_string", "concatenation"),
     ]
 )
-"""Syntax nodes that occur in a text in which every word is literal."""
+"""Syntax nodes that occur if every word is literal."""
 _TIMED = frozenset({"time", "timeout"})
 _SPLITS = re.compile(r"[<>|&;()]")
 """Operators that end a command in POSIX shells, which treat `[[` as a program and redirect the output of `[`."""

@@ -23,7 +23,7 @@ MAX_CALLS = 9
 MAX_TYPES = 4
 """The maximum nesting depth of functions with type names. The parser's time doubles with each level."""
 _PLAUSIBLE = ("postgres", "mysql", "sqlite", "tsql")
-"""Without a dialect, a text is parsed in each of these. All dialects that succeed must agree."""
+"""Without a dialect, SQL is parsed in each of these. All dialects that succeed must agree."""
 _OTHERS = ("duckdb", "bigquery", "snowflake")
 """Dialects to try if none of the plausible dialects succeeds."""
 

@@ -1,8 +1,8 @@
-"""Splits an SQL text into tokens. Rejects anything that two databases would read differently, and removes comments.
+"""Splits SQL text into tokens. Rejects anything that two databases would read differently, and removes comments.
 
-A text can hide a write by ending a string, name or comment where only some databases see the end. A string, quoted name
-or comment is therefore accepted only if its end is certain, either for the named dialect or for all dialects. Strings
-lose their quotes and backslashes, so that the parser cannot misread them either.
+SQL can hide a write by ending a string, name or comment where only some databases see the end. A string, quoted name or
+comment is therefore accepted only if its end is certain, either for the named dialect or for all dialects. Strings lose
+their quotes and backslashes, so that the parser cannot misread them either.
 """
 
 import re
@@ -79,7 +79,7 @@ _RAW_PREFIXES = frozenset({"q", "nq", "r", "rb", "br"})
 
 
 def read_tokens(text: str, dialect: str | None) -> list[Token]:
-    """Return a text's tokens without comments. Raises `Unreadable` if the end of a token is uncertain."""
+    """Return the tokens without comments. Raises `Unreadable` if the end of a token is uncertain."""
     if dialect not in _LEXES:
         raise ValueError(f"`{dialect}` is not a dialect; the dialects are {', '.join(DIALECTS)}")
     if len(text) > MAX_CHARACTERS:

@@ -27,7 +27,7 @@ _OF_INSERT = frozenset(
 _OF_ONE_TABLE = frozenset({"this", "expressions", "where", "with_", "returning", "limit", "order", "hint"})
 """Parts of an update or delete that do not involve another table."""
 _STRICT_NUMBERS = ("postgres", "sqlite")
-"""Databases in which a number equals at most one key. In others, it also equals texts that begin with it."""
+"""Databases in which a number equals at most one key. In others, it also equals strings that begin with it."""
 _OF_PLAIN_QUERY = frozenset({"expressions", "from_", "where", "order", "limit", "offset", "distinct"})
 """Parts of a query that return stored column values unchanged."""
 

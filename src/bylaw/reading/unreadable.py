@@ -1,8 +1,8 @@
-"""The exception that every reader raises if it cannot read a text with certainty."""
+"""The exception that every reader raises if it cannot read its input with certainty."""
 
 
 class Unreadable(Exception):
-    """A text that cannot be read with certainty. Lines are counted from 1. A `line` of 0 means the whole text."""
+    """Input that cannot be read with certainty. Lines are counted from 1. A `line` of 0 means the whole input."""
 
     def __init__(self, reason: str, *, line: int = 0) -> None:
         self.reason = reason

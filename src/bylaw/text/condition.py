@@ -122,8 +122,8 @@ def _lowered(text: str) -> str:
 
 @lru_cache(maxsize=2048)
 def _sentences(text: str) -> tuple[str, ...]:
-    """Return the sentences and lines of a text, in lower case. For a very long text, return only the first and last
-    ones.
+    """Return the sentences and lines of the text, in lower case. If the text is very long, return only the first and
+    last ones.
     """
     plain = _lowered(text)
     found: list[str] = []

@@ -36,7 +36,7 @@ _HOURS = re.compile(
 
 
 class Day(NamedTuple):
-    """A date and its position in a text. The year is 0 if the text does not contain it."""
+    """A date and its position in the text. The year is 0 if the text does not contain it."""
 
     year: int
     month: int
@@ -55,7 +55,7 @@ def month_number(word: str) -> int:
 
 @lru_cache(maxsize=4096)
 def days(words: str) -> tuple[Day, ...]:
-    """Return the dates in a lower-case text, in order. For an ambiguous numeric date, return both readings."""
+    """Return the dates in lower-case text, in order. For an ambiguous numeric date, return both readings."""
     found: list[Day] = []
     if _ANY_MONTH.search(words):
         for each in _MONTH_FIRST.finditer(words):
@@ -93,7 +93,7 @@ def spoken_day(text: str) -> date | None:
 
 @lru_cache(maxsize=4096)
 def times(words: str) -> frozenset[tuple[int, int]]:
-    """Return the times in a lower-case text, each as hour and minute. A range such as `9-11 am` yields both ends."""
+    """Return the times in lower-case text, each as hour and minute. A range such as `9-11 am` yields both ends."""
     found: set[tuple[int, int]] = set()
     if not _TIMED.search(words):
         return frozenset()

@@ -56,9 +56,7 @@ def _may_go_on(end: str) -> bool:
 
 
 def runs_of(text: str) -> tuple[str, ...]:
-    """Return the runs of letters and the runs of digits in a folded text. Every value in the text consists of such
-    runs.
-    """
+    """Return the runs of letters and the runs of digits in folded text. Every value consists of such runs."""
     return tuple(_RUN.findall(text))
 
 
@@ -96,7 +94,7 @@ _IRREGULAR = {
     "verification": "verify",
 }
 _WORD = re.compile(r"[a-z]{4,}")
-"""Words with fewer than four letters rarely distinguish texts."""
+"""Words with fewer than four letters are too common to be useful."""
 _ENDINGS = ("ments", "ment", "ings", "ing", "ied", "ies", "ed", "es", "als", "al", "s")
 
 

@@ -47,7 +47,7 @@ _NOT_A_WORD = re.compile(r"[\d@/\\.#]")
 
 
 def without_joined(text: str) -> str:
-    """Remove addresses, links, paths and ids from a text."""
+    """Remove addresses, links, paths and ids from the text."""
     # The pattern is slow, and most tokens are plain words that can skip it.
     tokens = text.split()
     return " ".join(each if each.strip(_ENDS).isalpha() else _JOINED.sub(" | ", each) for each in tokens)

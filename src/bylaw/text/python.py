@@ -32,5 +32,5 @@ def text_of(source: str, node: ast.stmt) -> str:
 
 @lru_cache(maxsize=4)
 def _lines(source: str) -> list[str]:
-    """Split a text into lines as the parser does. A form feed does not end a line."""
+    """Split text into lines as the parser does. A form feed does not end a line."""
     return _LINE.findall(source)

@@ -56,7 +56,7 @@ class Spelling:
         return (runs_of(self.folded), *other)
 
     def said_in(self, words: str) -> bool:
-        """Whether a folded text states the value in a common spelling, outside any longer word or number."""
+        """Whether folded text states the value in a common spelling, outside any longer word or number."""
         if not self.is_number and any(self._stands(each, words) for each in self._said):
             return True
         return self._matches(words)
@@ -87,7 +87,7 @@ class Spelling:
         return False
 
     def _is_day_in(self, text: str) -> bool:
-        """Whether a folded text names the date, with or without its year."""
+        """Whether folded text names the date, with or without its year."""
         assert self._day is not None
         year, month, day = self._day
         for near in _around(self._parts, text):
@@ -155,7 +155,7 @@ def _in_words(number: int) -> list[str]:
 
 
 def _is_said(whole: str, part: str, text: str) -> bool:
-    """Whether a text contains a number that is not part of a longer number. Trailing zeros are allowed."""
+    """Whether the text contains a number that is not part of a longer number. Trailing zeros are allowed."""
     here = text.find(whole)
     while here >= 0:
         end = here + len(whole)
@@ -199,7 +199,7 @@ def _begins(text: str, here: int) -> bool:
 
 
 def _date(text: str) -> tuple[tuple[str, ...], tuple[int, int, int] | None]:
-    """Return parts of a date, and the date's year, month and day. A text with the date contains at least one of the
+    """Return parts of a date, and the date's year, month and day. Text with the date contains at least one of the
     parts.
     """
     match = _DATE.fullmatch(text)

@@ -73,7 +73,7 @@ class Slot(Struct, frozen=True, omit_defaults=True):
     value: str | float | bool | None = None
     """The user's words expressed as a value that the tool accepts."""
     must: tuple[Span, ...] = ()
-    """Numbers, dates, times and names that a text must contain."""
+    """Numbers, dates, times and names that the text must contain."""
     judged: tuple[Span, ...] = ()
     """Words that identify the entity but that code cannot compare with the results."""
 

@@ -1,4 +1,4 @@
-"""Matches the user's words against records and texts. Words, dates and numbers match in any form.
+"""Matches the user's words against records and longer text. Words, dates and numbers match in any form.
 
 Words are compared by stem, so `payment`, `payments` and `paying` match.
 """
@@ -34,7 +34,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=1024)
 def telling_stems(text: str) -> frozenset[str]:
-    """Return the stems of a text's content words."""
+    """Return the stems of the content words."""
     return frozenset(stem(word) for word in WORD.findall(text.lower()) if word not in _PLAIN)
 
 

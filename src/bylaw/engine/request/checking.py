@@ -37,7 +37,7 @@ def strange_name(
     saying: Saying,
     is_approved: Callable[[str], bool],
 ) -> str:
-    """Return a link, address or long code in a text if neither the user's words nor the text's sources contain it.
+    """Return a link, address or long code in the text if neither the user's words nor the text's sources contain it.
     Otherwise, return an empty string.
 
     A link from an earlier requested call is allowed. An opened page is not accepted as a source of links, because the
@@ -123,8 +123,8 @@ class Check:
             yield Objection("in_part", slot.name, "one of several values")
 
     def _unlisted(self, name: str, kind: ParameterKind) -> Slot:
-        """Return how to fill an argument that the request does not mention. Texts and flags may be filled freely. All
-        other arguments must have known values.
+        """Return how to fill an argument that the request does not mention. Free text and flags may be filled freely.
+        All other arguments must have known values.
         """
         return Slot(name, "free" if kind == "text" else "open")
 
@@ -196,8 +196,8 @@ class Check:
         )
 
     def _object_to_text(self, slot: Slot, text: str, arguments: Mapping[str, Any]) -> Objection | None:
-        """Object to a text that omits required words. Also object to a link, address or account number that the text's
-        sources do not contain.
+        """Object if the text omits required words. Also object to a link, address or account number that its sources do
+        not contain.
         """
         written = (str(each) for name, each in arguments.items() if self._kinds.get(name) == "text")
         whole = fold(" \n ".join(written))

@@ -66,8 +66,8 @@ class Amounts:
         return False
 
     def _follows(self, number: float, text: str) -> bool:
-        """Whether an amount follows from a text that raises or lowers a shown amount by a number or a percentage. Texts
-        without numbers are skipped.
+        """Whether an amount follows from a passage that raises or lowers a shown amount by a number or a percentage.
+        Passages without numbers are skipped.
         """
         told = [float(each.replace(",", "")) for each in NUMBER.findall(text)]
         shown = self._view.numbers()
@@ -128,7 +128,7 @@ class Moments:
 
 
 def _is_at(clock: re.Match[str], day: str, told: str) -> bool:
-    """Whether a time, or a text with a date, contains only this time of day."""
+    """Whether a time, or text with a date, contains only this time of day."""
     spelling = spell(day)
     pieces = [fold(line) for line in told.splitlines() if line.strip()]
     said = [piece for piece in pieces if len(pieces) == 1 or (spelling is not None and spelling.said_in(piece))]

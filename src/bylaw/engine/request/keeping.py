@@ -78,16 +78,16 @@ class Held(NamedTuple):
         return bool(links) and self.approved(str(call.arguments.get(links[0], "")))
 
     def may_be_meant(self) -> bool:
-        """Whether there are no objections, or only objections that the results can settle."""
+        """Whether there are no objections, or only objections that the results can resolve."""
         if self.is_on_the_way:
             return True
         return all(each.why in _WHICH for each in self.objections) and all(map(self._can_settle, self.objections))
 
     def _can_settle(self, objection: Objection) -> bool:
-        """Whether the results can settle an objection.
+        """Whether the results can resolve an objection.
 
         The value must appear in a place that the request names, or a tool must have been called with the value in that
-        place. Numbers, dates and texts may also be derived from the results.
+        place. Numbers, dates and text may also be derived from the results.
         """
         tool = self.view.tools[self.call.tool]
         kind = kinds_of(tool).get(objection.argument, "name")

@@ -137,7 +137,7 @@ class Naming:
         ]
 
     def _apart(self, named: Sequence[Span]) -> frozenset[str]:
-        """Return the words that name a person or an entity, apart from the titles and subjects of texts."""
+        """Return the words that name a person or an entity. Titles and subjects are left out."""
         request = self._view.request
         found = (each for each in named if is_name(request[each.start : each.end]))
         return frozenset(self._view.words([each for each in found if not is_spoken_of(request[: each.start])]))
@@ -166,7 +166,7 @@ def _fetched(arguments: Mapping[str, Any]) -> list[str]:
 
 
 def _are_borne(words: Sequence[str], shown: Sequence[str]) -> bool:
-    """Whether each word matches one of the normalised texts. Dates and numbers match in any form."""
+    """Whether each word matches one of the normalised strings. Dates and numbers match in any form."""
     return all(any(names(word, each) >= WHOLLY for each in shown) for word in words)
 
 

@@ -26,8 +26,8 @@ class Saying:
         self._view, self._quoted = view, fold(quoted)
 
     def is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether a value equals the value that the user's words specify. A text that merely occurs in the words does
-        not match.
+        """Whether a value equals the value that the user's words specify. Text that merely occurs in the words does not
+        match.
         """
         if slot.value is not None and kind in ("flag", "moment", "number"):
             return _is_same(slot.value, value)

@@ -1,4 +1,4 @@
-"""The values in a call's arguments, and the dates and words in a text, in comparable form."""
+"""The values in a call's arguments, and the dates and words in text, in comparable form."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ _A_DAY = re.compile(
 
 def parts_of(given: Any, tool: Tool | None = None) -> list[str | float]:
     """Return an argument's values: the items of a list, the values of a record (including undeclared keys), or the
-    addresses in a text.
+    addresses in running text.
     """
     if given.__class__ is not str and isinstance(given, (int, float)):
         return [given]
@@ -68,7 +68,7 @@ def ends_of(words: str) -> Iterator[str]:
 
 
 def says(words: str, text: str) -> bool:
-    """Whether a normalised text contains normalised words. Dates, times and numbers match in any form.
+    """Whether normalised text contains normalised words. Dates, times and numbers match in any form.
 
     Otherwise, only content words are compared. One word of a name is enough.
     """
@@ -88,7 +88,7 @@ def says(words: str, text: str) -> bool:
 
 
 def _by_half_days(text: str) -> set[tuple[int, int]]:
-    """Return the times in a text, ignoring morning and afternoon. People seldom say which one they mean."""
+    """Return the times in the text, ignoring morning and afternoon. People seldom say which one they mean."""
     return {(hour % 12, minute) for hour, minute in times(text)}
 
 
