@@ -39,7 +39,7 @@ class Attestation(Struct, frozen=True):
 
 
 class Settled(Struct, frozen=True):
-    """A rule or a guarded policy that an attestation settled for one call."""
+    """A rule or a guarded policy that a reviewer settled for one call."""
 
     step: int
     name: str
@@ -114,7 +114,7 @@ def settle(
 
 
 def _broken(finding: RuleFinding, given: Attestation) -> RuleFinding:
-    """Mark an undecided rule as broken, and undecided consent as not given."""
+    """Mark an undecided rule as broken. Mark undecided consent as not given."""
     why: JsonRecord = {"reason": "person", "holds": False, "by": given.by, "words": given.reason}
     consents = {name for name, value in finding.values if value is None and name in dict(finding.whys)}
     names = consents or {next((name for name, value in finding.values if value is None), finding.values[0][0])}

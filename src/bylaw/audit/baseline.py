@@ -23,7 +23,7 @@ FindingStanding = Literal["new", "still", "waived"]
 
 
 class Gate(Struct, frozen=True):
-    """Selects the findings that fail a run, by verdict and minimum severity."""
+    """Selects the findings that fail a run. The criteria are their verdicts and severities."""
 
     verdicts: frozenset[str] = frozenset({"violation", "near_miss", "rule"})
     severity: str = "low"
@@ -74,7 +74,7 @@ class Comparison(Struct, frozen=True):
     expired: tuple[Waiver, ...] = ()
     unused: tuple[Waiver, ...] = ()
     known: frozenset[str] = frozenset()
-    """The ids of findings that were just as serious in the earlier audit, including waived ones."""
+    """The ids of findings that were equally serious in the earlier audit. Waived findings are included."""
     by_policy: dict[str, dict[str, int]] = {}
     """For each policy, how many flagged calls are `new`, are `still` flagged, or are `fixed`. Waived findings are not
     counted.
@@ -195,8 +195,8 @@ def compare_audits(
 
 
 def _matched(now: Finding, then: Finding) -> Iterator[tuple[str, str]]:
-    """For each executed call, yield the policies that flag it. Also say whether each of them flagged it in the earlier
-    audit.
+    """For each executed call, yield the policies that flag it, and whether they also flagged it in the
+    earlier audit.
     """
     known = {charge.policy: charge.verdict for charge in then.charges}
     for charge in now.charges if now.executed is not False else ():

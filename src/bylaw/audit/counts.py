@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bylaw.audit.redaction import Redaction
 
 ANSWERS = {True: "yes", False: "no", None: "open"}
-"""The name of each answer in the counts. Any other answer is a value that the user stated."""
+"""The name of each answer in the counts. Other answers are values stated by the user."""
 STATED = "stated"
 OPEN_REASONS: Mapping[str, str] = {
     "unread": "only a model or a person can judge the words",
@@ -216,7 +216,9 @@ class Counts:
                 counts["reason", criterion, reason] += 1
 
     def add_rules(self, agent: str, broken: Sequence[tuple[str, str]]) -> None:
-        """Count the rules broken in one conversation, grouped by severity. Count both occurrences and conversations."""
+        """Count the rules broken in one conversation, with their severities. For each rule, the conversation is counted
+        once.
+        """
         counts = self.numbers
         for name, severity in broken:
             counts["rule", name, "broken"] += 1

@@ -32,7 +32,7 @@ SELDOM = "faults.jsonl"
 """Written only if an error occurred in Bylaw's own code."""
 TABLES = "tables"
 STATE = "state"
-"""The folder for the state of nightly runs, in the folder for tables."""
+"""The folder inside the tables folder for the state of nightly runs."""
 TABLES_SCHEMA = "bylaw.tables/1"
 """A new column does not change this name. If a column is removed or gets a new type or meaning, use a new name."""
 _ASIDE = ".audit-"
@@ -171,7 +171,9 @@ class LineFiles:
         self.repeated = 0
         """The number of conversations with a repeated id."""
         self._limited: dict[LimitedCall, tuple[str, bytes]] = {}
-        """Calls that count towards a limit. Each has its conversation and a row to write if the limit is exceeded."""
+        """Calls that count towards a limit, with their conversations. Each call has a row that is written if the limit
+        is exceeded.
+        """
 
     def __enter__(self) -> Self:
         return self

@@ -125,7 +125,9 @@ class Private:
 _NO_NAMES: frozenset[str] = frozenset()
 
 Found = tuple[str, Any, str, bool]
-"""A private value: its field, the value, the name to search for, and whether the pack's observations show it."""
+"""A private value: its field, the value itself, the name to search for, and whether an observation in the pack shows
+it.
+"""
 
 
 class WatchedWorld:
@@ -307,8 +309,8 @@ class Scrub:
         self._texts = tuple(labels)
         self._labels = {text.lower(): tag for text, tag in labels.items()}
         self._runs = tuple(dict.fromkeys(map(_run, labels)))
-        """For each value, a part that all its spellings share. Text without any of these parts contains no private
-        value.
+        """For each value, a part that all its spellings have in common. Text without any of these parts contains no
+        private value.
         """
         self._strong: re.Pattern[str] | None = None
         self.is_empty = not (self._texts or self._fields or self._weak)

@@ -72,7 +72,7 @@ class Pseudonyms:
         return RecordError(self.unquoted(fault.message), place=self.place(fault.place))
 
     def summary(self, summary: Line) -> Line:
-        """Return `summary.json` without the names of files and agents, and without undeclared tools and fields."""
+        """Return `summary.json` without the names of files and agents. Undeclared tools and fields are left out too."""
         unknown: dict[str, int] = summary["unknown_tools"]
 
         def agents(counts: Line) -> Line:

@@ -207,7 +207,7 @@ class Request(Struct, frozen=True):
 
 
 def told_apart(files: Sequence[LogFile]) -> dict[LogFile, str]:
-    """Return a name for each file: the shortest ending of its path that is unique."""
+    """Return a name for each file: the shortest unique ending of its path."""
     named: dict[LogFile, str] = {}
     pending, length = list(dict.fromkeys(files)), 1
     while pending:

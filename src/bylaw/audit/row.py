@@ -104,9 +104,7 @@ def is_worse(charge: Charge, known: Mapping[str, str]) -> bool:
 
 
 def lacked(missing: list[dict[str, Any]], criterion: Criterion) -> list[dict[str, Any]]:
-    """Return the missing facts of a verdict. Under `determined`, return only the decisive facts, unless there
-    are none.
-    """
+    """Return the missing facts of a verdict. Under `determined`, return only decisive facts if there are any."""
     deciding = [fact for fact in missing if fact.get("decisive") is not False]
     return deciding if criterion == "determined" and deciding else missing
 
@@ -271,7 +269,7 @@ class Examined(Struct):
     rules: list[tuple[str, bytes]]
     """For each broken rule: the rule, the call, and the row."""
     limited: list[tuple[LimitedCall, bytes]]
-    """Calls that count towards limits. Each has a row to write if the limit is exceeded."""
+    """Calls that count towards limits. Each call has a row that is written if the limit is exceeded."""
     head: Head
 
     def numbered_calls(self) -> Iterator[tuple[str, bool, bytes]]:
@@ -415,7 +413,7 @@ def _sentence(policy: Policy) -> str:
 
 
 def answer_record(answered: Answered) -> JsonRecord:
-    """Return the answer about a predicate at a call: its value, source, reason, quotes and steps."""
+    """Return the answer about a predicate at a call, with its value, source, reason, quotes and steps."""
     by = "model" if answered.queries else "host"
     steps = sorted({quote.step for quote in answered.quotes})
     told: JsonRecord = {"predicate": answered.predicate, "value": answered.value, "by": by, "quoted_at": steps}
@@ -538,7 +536,7 @@ def _encoded(data: Any) -> bytes:
 
 
 def undecided_policies(verdict: CallVerdict) -> list[str]:
-    """Return the policies that a reviewer may settle at a call. They have no verdict, or an undecided rule."""
+    """Return the policies that a reviewer may settle at a call. They have either no verdict or an undecided rule."""
     names = [each.policy.id for each in verdict.policies if "inconclusive" in (each.strict, each.determined)]
     return list(dict.fromkeys((*names, *(each.rule.policy for each in verdict.open_rules))))
 

@@ -414,7 +414,7 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
 def write_summary(
     folder: Path, examiner: Examiner, request: Request, skipped: list[RecordError], repeated: int
 ) -> dict[str, Any]:
-    """Write `policies.json`, `summary.json` and errors in Bylaw's own code. Return the summary."""
+    """Write `policies.json`, `summary.json` and any errors in Bylaw's own code. Return the summary."""
     summary = summarise(examiner.shelf, examiner.counts, request, skipped, repeated)
     if (pseudonyms := request.pseudonyms) is not None:
         summary = pseudonyms.summary(summary)
@@ -518,7 +518,7 @@ def _examine_part(request: Request, share: int, target: Path) -> dict[str, Any]:
 
 
 def _joined(streams: Sequence[IO[bytes]]) -> Iterator[Examined | RecordError]:
-    """Yield the conversations in one file, taking one from each part in turn."""
+    """Yield the conversations in one file. They are taken from each part in turn."""
     remaining = list(streams)
     while remaining:
         for stream in list(remaining):

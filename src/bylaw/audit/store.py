@@ -201,7 +201,7 @@ class Store:
         raise UsageError(f"several ids start with `{wanted}`", place=place, hint=f"{', '.join(found[:_NAMED])}{more}")
 
     def explainable(self, trajectory: str) -> dict[int, JsonRecord]:
-        """Return the judged calls in a conversation, keyed by step, and other steps that broke a rule."""
+        """Return the judged calls in a conversation, keyed by step. Also return other steps that broke a rule."""
         found: dict[int, JsonRecord] = {line["step"]: line for line in self._of(CALLS, trajectory)}
         calls = {*found}
         for rule in self._of(RULES, trajectory):

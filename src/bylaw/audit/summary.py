@@ -230,7 +230,9 @@ def _open(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _limits(packs: Sequence[Pack], counts: Counts) -> list[dict[str, Any]]:
-    """For each limit across conversations, return the number of calls over the limit and of undecided calls."""
+    """For each limit across conversations, return the number of calls over the limit and the number of
+    undecided calls.
+    """
     severities = {name: policy.severity for pack in packs for name, policy in pack.policies.items()}
     rows: list[dict[str, Any]] = []
     for limit, calls in by_limit(packs, counts.limited):
@@ -268,7 +270,7 @@ def _unenforced(packs: Sequence[Pack], counts: Counts) -> list[str]:
 
 
 def policies_record(packs: Sequence[Pack], counts: Counts) -> dict[str, Any]:
-    """Return `policies.json`: every policy with its sentences and, for a rule, the meaning of its predicates.
+    """Return `policies.json`: every policy with its sentences. Rules also have the meaning of their predicates.
 
     Variants that judged no conversation are left out. If several variants share a policy, the policy cites the document
     of each.

@@ -173,7 +173,7 @@ def _to_sign_in(request: Request) -> Response:
 
 
 def _wrong(request: Request, error: BylawError) -> Response:
-    """Show an error that the visitor can fix. The error is a whole page or a part of one."""
+    """Show an error that the visitor can fix, either as a whole page or as part of a page."""
     status = error.status if isinstance(error, Refused) else 422
     if request.headers.get("hx-request") != "true":
         is_read = request.method in ("GET", "HEAD")

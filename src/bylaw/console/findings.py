@@ -108,7 +108,7 @@ def _stated(view: View, found: list[JsonRecord]) -> Any:
 
 
 def finding_data(view: View, index: Index, row: FindingRow) -> JsonRecord:
-    """Return a finding and its conversation for `<bylaw-finding>`. Sizes are limited as in the static report."""
+    """Return a finding and its conversation for `<bylaw-finding>`. Size limits are the same as in the static report."""
     finding = finding_details(view, index, row)
     whole = index.whole(row.conversation)
     others = [other for other in index.of_conversation(row.conversation) if other.id != row.id][:OTHERS]

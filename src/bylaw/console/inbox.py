@@ -130,9 +130,9 @@ class InboxPages(ServicePages):
         return changes(lambda _: self._waiting(visitor.tenant), known_by(request))
 
     def _after(self, asked: Asked, told: str, done: Approval | None = None) -> Response:
-        """Return the page, or the changed part of it, with the result.
+        """Return the page, or only the changed part, with the result.
 
-        After an answer (`done`), the page is locked briefly. A second tap then does not answer the next call.
+        After an answer (`done`), the page is locked briefly, so that a second tap does not answer the next call.
         """
         template = "inbox_cards.html" if asked.is_part else "inbox.html"
         return self._page(template, asked, **self._values(asked, told), done=done)

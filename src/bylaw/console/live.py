@@ -145,7 +145,7 @@ SPANS = {"30m": "30 minutes", "2h": "2 hours", "8h": "8 hours", "1d": "a day", "
 OVER = 50
 """The maximum number of past stops to list."""
 RECENT = 7 * 86_400
-"""The page suggests agents that were seen in the last seconds, up to this many."""
+"""The page suggests agents that were seen within this many seconds."""
 
 
 class StopPages(ServicePages):

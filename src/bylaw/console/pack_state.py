@@ -45,7 +45,7 @@ class PackState(Struct, frozen=True):
 
 
 class PackStates:
-    """Caches the state of a folder until one of its files changes."""
+    """Caches the state of a folder until a file in it changes."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

@@ -89,7 +89,7 @@ def page(template: str, status: int = 200, headers: dict[str, str] | None = None
 def said(value: Any, limit: int = 300) -> Markup:
     """Return text for a page without markup or hidden characters.
 
-    The text is isolated, so it cannot reverse the direction of other text.
+    The text is isolated, so it cannot change the direction of other text.
     """
     return Markup("<bdi>{}</bdi>").format(seen(_cut(value, limit)))
 
@@ -143,7 +143,7 @@ def as_json(data: Any) -> Markup:
 
 
 def in_path(name: str) -> str:
-    """Return the name of a conversation for the end of an address. A browser would follow `..` to the parent folder."""
+    """Return the name of a conversation for the end of a URL. A browser would interpret `..` as the parent folder."""
     start = "/" if name in (".", "..") or name.startswith("/") else ""
     return quote(start + name, safe="", errors="replace")
 

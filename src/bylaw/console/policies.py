@@ -1,4 +1,4 @@
-"""Shows the document with the policies of each sentence. Reviewers can read, sign, reject and comment on the checks."""
+"""Shows the document, with each sentence's policies. Reviewers can read, sign, reject and comment on the checks."""
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Iterable, Mapping

@@ -115,7 +115,7 @@ def waive(path: Path, what: Sequence[Mapping[str, Any]], *, owner: str, reason: 
 
 
 def unwaive(path: Path, waiver: Waiver) -> Written:
-    """Remove the waiver of a finding from the file. YAML comments above it remain."""
+    """Remove the waiver of a finding from the file. YAML comments above the waiver remain."""
     if not waiver.finding:
         raise UsageError("this waiver covers more than one finding", place=waiver.place, hint="edit the file")
     with alone(path):
@@ -154,7 +154,7 @@ def add_records(
 ) -> Written:
     """Append the records that are not yet in the file.
 
-    Before the file is replaced, `count` must find all of them in the new version. Concurrent writers take turns.
+    Before the file is replaced, `count` must find all of the records in the new version. Concurrent writers take turns.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with alone(path):

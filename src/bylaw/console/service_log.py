@@ -1,4 +1,4 @@
-"""Reads a service's decision log for the pages and hides private values."""
+"""Reads a service's decision log for the pages, without private values."""
 # pyright: basic, reportMissingImports=false
 
 import asyncio

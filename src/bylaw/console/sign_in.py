@@ -34,7 +34,7 @@ class Proxy(Struct, frozen=True):
         proxy.
         """
         names = request.headers.getlist(self.header)
-        # If there are two headers, the proxy added only one of them.
+        # If there are two headers, only one of them can be from the proxy.
         if len(names) != 1 or request.client is None or request.client.host != self.address:
             return None
         return self.whose(names[0].strip())

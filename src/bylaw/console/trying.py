@@ -78,7 +78,7 @@ def drafts_of(now: PackState, policy: str) -> list[Draft]:
 
 
 def policies_of(now: PackState, draft: Draft) -> list[str]:
-    """Return the policies whose checks use the edited text, starting with the edited policy.
+    """Return the policies whose checks use the edited text. The edited policy comes first.
 
     Several policies may call the same function.
     """
@@ -330,7 +330,7 @@ def _changes(before: CheckVerdicts, after: CheckVerdicts) -> Iterator[Change]:
 def _verdicts_of(
     pack: Pack, policy: str, past: list[Past], most: int, *, until: float = float("inf")
 ) -> tuple[int, CheckVerdicts]:
-    """Return how many conversations were tried in time, and the check's verdicts on them."""
+    """Return the number of conversations tried within the time limit, and the check's verdicts on them."""
     own = _with_only(pack, policy)
     redaction = Redaction(pack)
     words: CheckVerdicts = {}

@@ -40,7 +40,7 @@ class Standings:
         self.gone: list[Finding] = []
         """Findings from the earlier audit in conversations that were not audited again."""
         self.by_policy: dict[str, dict[str, int]] = {}
-        """For each policy and state, the number of calls that the policy flags, compared with the earlier audit."""
+        """For each policy, the number of flagged calls in each state, compared with the earlier audit."""
         self._seen: object = None
         self._turn = threading.Lock()
         self._waivers = Waivers(today=date.today())

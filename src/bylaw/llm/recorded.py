@@ -155,7 +155,7 @@ class Finder(Protocol):
 
 
 class Recorded:
-    """Answers from recordings. Other questions go to `chat`. Without a chat, a missing answer is an error."""
+    """Answers from recordings. Other questions go to `chat`. If there is no chat, a missing answer is an error."""
 
     def __init__(self, recordings: Recordings, chat: Chat | None = None, *, keeps: bool = False) -> None:
         self.recordings = recordings

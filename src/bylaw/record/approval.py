@@ -40,7 +40,7 @@ class Change(Struct, frozen=True, omit_defaults=True):
     call: str = ""
     """A hash of the exact call."""
     facts: str = ""
-    """A hash of the facts and objections on which the approval is based."""
+    """A hash of the facts and objections behind the approval."""
     apart: str = ""
     """A hash like `facts`, but without stops, doubts and limits, which are temporary."""
     question: str = ""

@@ -34,8 +34,8 @@ class Draft(Struct, frozen=True):
     under: int | None = None
     """The number of entries about stops at the time of the decision. None if stops do not matter."""
     first: "Entry | None" = None
-    """The first entry of the conversation, if known. If the log has a different one, another conversation has taken the
-    name.
+    """The first entry of the conversation, if known. If the log has a different entry, another conversation has taken
+    the name.
     """
 
 
@@ -82,7 +82,7 @@ class Conflict(Struct, frozen=True):
 
     message: str
     about: Literal["", "stops", "limit"] = ""
-    """Why the decision must be repeated, if for another reason: stops have changed, or a limit was reached."""
+    """Another reason to repeat the decision: stops have changed, or a limit was reached."""
 
 
 def new_salts(count: int) -> bytes:
@@ -93,7 +93,7 @@ def new_salts(count: int) -> bytes:
 def digest_of(draft: Draft, position: int, salt: bytes) -> bytes:
     conversation, place, name, body = draft.conversation.encode(), b"%d" % position, draft.id.encode(), draft.body
     sizes = _pack_sizes(len(salt), len(conversation), len(place), len(name), len(body))
-    # Each part starts with its length, so different entries never have the same bytes to hash.
+    # Each part starts with its length, so that different entries never have the same bytes to hash.
     hashed = (sizes[:8], salt, sizes[8:16], conversation, sizes[16:24], place, sizes[24:32], name, sizes[32:], body)
     return sha256(b"".join(hashed)).digest()
 

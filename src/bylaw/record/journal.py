@@ -4,8 +4,7 @@ An append returns when its entry is on disk. During a sync, the next batch is co
 far fewer syncs than decisions.
 
 Appends by coroutines in the same turn of their loop are submitted together. A loop that only makes decisions may write
-at the end of each turn, because a second thread would compete for the interpreter. With a database server, a thread
-waits while the loop continues.
+by itself at the end of each turn. With a database server, a thread waits while the loop continues.
 """
 
 import asyncio
@@ -66,7 +65,7 @@ class Journal:
         self._thread.start()
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
-        """Write either all drafts in order or none. On return, they are on disk."""
+        """Write all drafts in order, or none of them. On return, they are on disk."""
         return self.submit(drafts).result()
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:

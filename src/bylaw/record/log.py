@@ -1,8 +1,8 @@
 """The decision log of a running program: one shared writer, and a reader that does not wait for commits.
 
-`LastWriter` records which process last wrote to each conversation. That process need not read the other processes'
-entries. The record is only a hint, because other programs may write too. A session that finds such entries continues
-from the log.
+`LastWriter` records which process last wrote to each conversation. That process need not read other processes' entries.
+The record is only a hint, because other programs may write too. A session that finds their entries continues from the
+log.
 """
 
 import mmap

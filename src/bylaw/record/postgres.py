@@ -1,7 +1,7 @@
 """The log in PostgreSQL, for several machines. Requires the `postgres` extra.
 
 Only one writer at a time writes a batch, in two round trips. Other writers do not wait for the disk, because a batch is
-committed before it is synced. Its senders and readers get their answers after the sync.
+committed before it is synced. Senders and readers get their answers after the sync.
 docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md explains why this is safe.
 """
 
@@ -65,7 +65,7 @@ class PostgresConnection(Connection):
         self._is_closed = False
         self._connection = self._connect()
         with self._connection.transaction():
-            # Two workers may start at the same time, but only one of them must create the tables.
+            # Two workers may start at the same time, but they must not both create the tables.
             self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
             for statement in SCHEMA:
                 self._connection.execute(statement.format(bytes="BYTEA", real="DOUBLE PRECISION"))

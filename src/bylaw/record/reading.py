@@ -183,7 +183,7 @@ class Reading:
         return self._read(where, (tenant,))
 
     def extent(self, tenant: str, recent: int) -> Extent:
-        """Return the length of a tenant's chain and the number of entries in it. One statement reads both."""
+        """Return the length of a tenant's chain and the number of entries in it. One statement reads both numbers."""
         query = """SELECT number,
             (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND number > heads.number - ?),
             (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND conversation IS NULL)

@@ -67,7 +67,7 @@ class Folded(Struct, frozen=True, omit_defaults=True):
     removed: str = ""
     """A hash of the marks of all conversations whose removal entries were deleted."""
     stops: int = 0
-    """The number of deleted entries about stops. It is still part of the total."""
+    """The number of deleted entries about stops. They are still part of the total."""
 
 
 class Removal(Struct, frozen=True, omit_defaults=True):
@@ -212,7 +212,7 @@ def hash_marks(marks: Iterable[str]) -> str:
 
 
 def _end(cursor: Cursor, tenant: str, before: float) -> int:
-    """Return the last entry before a given time up to which every entry is emptied or is a removal."""
+    """Return the number of the last entry before a given time. All entries up to it are emptied or are removals."""
     cursor.execute(
         "SELECT MIN(number) FROM entries WHERE tenant = ? AND body IS NOT NULL AND kind <> 'removal'", (tenant,)
     )

@@ -195,7 +195,7 @@ def _insert(cursor: Cursor, into: str, rows: Sequence[Row], known: str = "") -> 
 class Turns:
     """A queue of the processes that write to one file. A process that dies leaves the queue.
 
-    SQLite itself makes waiting writers sleep for longer and longer intervals.
+    Without the queue, SQLite makes waiting writers sleep for longer and longer intervals.
     """
 
     def __init__(self, path: str) -> None:
@@ -227,7 +227,7 @@ class Turns:
 class Checkpoints:
     """Moves commits from the write-ahead log to the file, in a thread with its own connection.
 
-    Otherwise, SQLite would move them during a commit. This commit would wait for two more syncs and a thousand pages.
+    Otherwise, SQLite would move them during a commit, which would then wait for two more syncs and a thousand pages.
     """
 
     def __init__(self, path: str) -> None:

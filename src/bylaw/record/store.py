@@ -47,9 +47,9 @@ class Store(Reading):
             return removed
 
     def fold(self, tenant: str, *, key: bytes, before: float, anchors: Iterable[Anchor]) -> Fold:
-        """Delete emptied entries before a given time, up to the last anchored one. Verify the log first.
+        """Delete emptied entries before a given time, up to the last anchored entry. Verify the log first.
 
-        The remaining chain still verifies. A signed entry contains the hash before its new start.
+        The remaining chain still verifies. A signed entry contains the hash before the new start.
         """
         noted = {each.number: each.link for each in anchors if each.tenant == tenant}
         with self.lock, self._writing() as cursor:
@@ -80,7 +80,7 @@ _NOTHING = (0, ROOT)
 
 
 class _Batch:
-    """Turns drafts into entries. Every head and length is read once and written once."""
+    """Turns drafts into entries. Each head and each length is read once and written once."""
 
     def __init__(self, cursor: Cursor, known: Known, size: int) -> None:
         """`known` is the state of the drafts' tenants, conversations and keys in the log. `size` is the number of

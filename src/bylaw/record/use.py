@@ -37,12 +37,12 @@ class Use(Struct, frozen=True, omit_defaults=True):
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names that count towards `most`: this use's own, and names that may be the same person."""
+        """The names that count towards `most`: this use's own name, and names that may be the same person."""
         return possible_names(self.limit.removesuffix(PERHAPS), self.whose)
 
 
 PERHAPS = " (perhaps)"
-"""A suffix for counting together the names that a tool may not distinguish."""
+"""A suffix for the common count of names that a tool may not distinguish."""
 _encode = msgspec.json.Encoder().encode
 read_use: Any = msgspec.json.Decoder(Use).decode
 

@@ -31,7 +31,7 @@ from bylaw.trace.event import Call, Event, Message, Result
 
 
 class Subjects:
-    """The entities that a case declares without a key, and the call's arguments including these entities' keys."""
+    """The entities that a case declares without a key, and the call's arguments. Keys are added to the arguments."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class CaseResult(Struct, frozen=True):
     passed: bool
     wanted: str = ""
     is_undecided: bool = False
-    """Whether a rule that should be kept is not broken, although code cannot confirm that it is kept."""
+    """True if a rule that should be kept is not broken, but code cannot confirm that it is kept."""
 
 
 def run_cases(

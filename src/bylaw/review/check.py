@@ -43,7 +43,7 @@ class NotedCall(Struct, frozen=True):
 
 
 class NotedCalls(Struct, frozen=True):
-    """The number of recorded calls with one verdict, and the first few of them."""
+    """The number of recorded calls with a given verdict, and the first few of these calls."""
 
     calls: int = 0
     first: list[NotedCall] = []
@@ -265,7 +265,7 @@ class CheckReport(Struct, frozen=True):
     shown: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Writes whose cards or consent sentences show additional facts, each with its sentences and facts."""
     disarmed: tuple[tuple[str, float], ...] = ()
-    """Rules whose weight is too low to deny a call alone, each with its weight."""
+    """Rules with a weight too low to deny a call alone, each with its weight."""
     preparing: tuple[str, ...] = ()
     """Writes that a model may allow without a request by the user (`prepares`)."""
 

@@ -47,7 +47,7 @@ class Behaviour:
         self.same = 0
         """How many repeated calls had the same result as before."""
         self.changed = 0
-        """How often another tool's result changed after a call of this tool. The two calls must share a value."""
+        """How often another tool's result changed after a call of this tool. The calls must share a value."""
         self.unchanged = 0
         self.empty = 0
         self.definitions: set[tuple[EffectHint, ...]] = set()

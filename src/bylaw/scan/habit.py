@@ -1,4 +1,4 @@
-"""Finds look-ups that usually precede a write, writes without these look-ups, and the sources of arguments."""
+"""Finds look-ups that usually precede a write, writes without these look-ups, and the origins of arguments."""
 
 import re
 from bisect import insort
@@ -44,7 +44,7 @@ ValueCover = frozenset[tuple[str, Bond]]
 
 _OCCURRENCES = 20
 _IS_KEY = re.compile(r"[\"'\\]{0,3}\s{0,2}:(?!//)")
-# In a time of day, the number after the colon is not a field's value: `10:13` does not show 13.
+# In a time of day such as `10:13`, 13 is not the value of a field.
 _IS_FIELD = re.compile(r"(?:[^\d\s]\s?:|\d:\s)\s{0,2}[\"'\\]{0,3}$")
 _RANK: dict[Bond, int] = {"mentions": 0, "shows": 1, "keyed": 2}
 
@@ -152,9 +152,9 @@ _NUMBER = re.compile(r"(\d{1,30})")
 _USUAL = 0.5
 """The minimum share of writes that come after a usual look-up of the same id."""
 _BELONGS = 0.9
-"""The minimum lower bound for a usual look-up of records that only refer to the id."""
+"""The minimum lower bound for a usual look-up of records that only refer to an id."""
 _ADDS = 0.1
-"""An alternative is added only if it increases the share of covered writes by at least this much."""
+"""An alternative look-up is added only if it raises the share of covered writes by at least this much."""
 _OFTEN_ENOUGH = 0.1
 _LIFT = 2.0
 _FEWEST_APART = 5
@@ -182,7 +182,7 @@ class Habit(Struct, frozen=True):
 
     tools: tuple[str, ...]
     arguments: tuple[str, ...]
-    """The arguments that the look-ups refer to. Empty if the connection is through other look-ups."""
+    """The arguments that the look-ups refer to. Empty if they are connected through other look-ups."""
     reason: HabitReason
     hits: int
     cases: int
@@ -215,7 +215,7 @@ class Preparation:
         self._examples.setdefault(pattern, Firsts(self._most)).add(place.order, place)
 
     def examples(self, *groups: Iterable[Preparedness]) -> tuple[CallPlace, ...]:
-        """Return the first calls with one of these preparations. Each preparation's calls are listed together."""
+        """Return the first calls with one of these preparations, grouped by preparation."""
         found: list[CallPlace] = []
         for patterns in groups:
             places = [place for pattern in patterns for place in self._examples[pattern].items()]
@@ -313,7 +313,7 @@ def _habit(
     by = {
         name for each in shown for at, cover in each.covers if at == path for name, bond in cover if bond != "mentions"
     }
-    # First list the calls with a value that no result had shown.
+    # Calls with a value that no result had shown come first.
     places = own.examples(set(lacking) - shown, shown)
     number = sum(own.patterns[pattern] for pattern in shown)
     named = tuple(sorted(by & set(others)))
@@ -398,7 +398,7 @@ class Argument(Struct, frozen=True):
     strange: tuple[Strange, ...] = ()
     """The first values without an origin, if nearly all other values have an origin."""
     left_out: tuple[Strange, ...] = ()
-    """The first values without an origin, if many other values have none either."""
+    """The first values without an origin, if many other values have no origin either."""
     from_text: tuple[Strange, ...] = ()
     """The first values that appear only in a result's free text."""
 
@@ -406,7 +406,7 @@ class Argument(Struct, frozen=True):
     def usual(self) -> bool:
         """Whether a value without an origin is unusual, because nearly all values have one."""
         known = self.cases - self.nowhere
-        # Ids are rarely invented. For ids, use the upper bound, so that a few values suffice.
+        # Ids are rarely invented, so a few values suffice. For ids, use the upper bound.
         share = wilson(known, self.cases)[1] if self.ids else known / max(1, self.cases)
         return not self.vocabulary and self.sure > 0 and share >= _USUAL_SHARE
 

@@ -221,7 +221,7 @@ def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
                 for name, part in mapping.items()
                 if name.isidentifier() and name.isascii() and (found := _records(part))
             ]
-            # A record may contain lists. A wrapper contains little besides lists or records.
+            # A record may contain lists. A wrapper contains almost nothing except lists or records.
             if wrapped and len(mapping) <= len(wrapped) + 1:
                 return wrapped
             if inner := _wrapped(mapping):
@@ -309,7 +309,7 @@ def bare(name: str) -> tuple[str, ...]:
 
 
 def spelled_like(part: str, names: Collection[str], *, thing: str = "") -> str:
-    """Return the one of `names` that refers to a part of a key. Case, separators and the word `id` are ignored."""
+    """Return the name in `names` that refers to a part of a key. Case, separators and the word `id` are ignored."""
     if part in names:
         return part
     words = words_of(part)

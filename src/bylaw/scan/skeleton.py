@@ -108,7 +108,7 @@ def _asked(example: Example) -> str:
 
 
 def _some_field(example: Example) -> str:
-    """Return a field for an example. A key that tools spell differently is not suitable."""
+    """Return a field for an example. Keys with different spellings in different tools are not suitable."""
     thing = example.thing
     ids = {spelled_like(part, thing.fields, thing=thing.name) for part in thing.key}
     field = next((name for name in thing.fields if name not in thing.key and name not in ids), "exists")
@@ -332,7 +332,7 @@ def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
 
 
 def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str | dict[str, Any]]:
-    """Return the changes that a write is assumed to make: to all fields, except keys, of the entities in its
+    """Return the changes that a write is assumed to make. It may change all fields, except keys, of the entities in its
     arguments.
     """
     if set(words_of(tool)) & _ENDING:
@@ -353,7 +353,7 @@ def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str 
 
 
 def _named_otherwise(thing: LoggedThing, arguments: Mapping[str, SeenValues]) -> str | dict[str, str]:
-    """Return the arguments that have another name for a key, such as `loan_id` for loans with an `id`."""
+    """Return the arguments that use another name for a key, such as `loan_id` for the `id` of a loan."""
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     chosen, _ = arguments_for(thing.key, thing.name, arguments, known)
     paths = {part: f"$args.{name}" for part, name in zip(thing.key, chosen, strict=False) if is_name(name)}

@@ -166,8 +166,8 @@ class Survey:
         return [step for step in may if answered.get(step, True)]
 
     def _compare(self, call: Call, before: str, after: str, between: Sequence[object]) -> None:
-        """Add the evidence from a repeated look-up. It concerns the look-up, and calls between the repetitions that
-        share a value with it.
+        """Add the evidence from a repeated look-up. It concerns the look-up itself, and calls with the same value
+        between the repetitions.
         """
         if not between:
             self._behaviour[call.tool].same += before == after

@@ -31,7 +31,7 @@ class Table(Struct, frozen=True):
     world: Mapping[str, str]
     """The table's location, for `world:` in entities.yaml."""
     is_key_named: bool = True
-    """False if JSON keys name the records and no field contains the name. Look-ups then provide the key."""
+    """False if JSON keys name the records and no field contains the name. In this case, look-ups provide the key."""
 
     def fit(self, tool: str, record: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[float, int, bool] | None:
         """Return how well a record fits the table. Return None if it is not one of the table's rows."""
@@ -149,7 +149,7 @@ _SHARED = 0.5
 _FEWEST = 2
 _SHORT = 300
 _ASKED = 0.8
-"""The minimum share of a look-up's records whose key must be equal to the argument."""
+"""The minimum share of a look-up's records whose key must equal the argument."""
 
 
 def arguments_for(
@@ -256,7 +256,7 @@ def things(
 
 
 def _is_in_use(thing: LoggedThing, shapes: Mapping[str, Shape]) -> bool:
-    """Whether a tool shows the entity or takes its key as an argument. A database may contain unrelated tables."""
+    """Whether a tool shows the entity or takes its key as an argument. The database may contain unrelated tables."""
     if thing.table is None or thing.read or thing.sights:
         return True
     return any(all(spelled_like(p, shape.arguments, thing=thing.name) for p in thing.key) for shape in shapes.values())
@@ -408,7 +408,7 @@ def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
         return
     known = next((thing for thing in found.values() if thing.key == key and key), None)
     shared = fields.keys() & known.fields.keys() - {*key} if known is not None else ()
-    # The look-up shows no other field of the entity, so it belongs to another entity. Name this entity after the
+    # The look-up shows no other field of this entity, so it belongs to a different entity. Name that entity after the
     # look-up.
     if known is None or (not shared and name_of_thing(called, ()) not in found):
         name = _name_by_key(called, key, found)

@@ -126,8 +126,8 @@ class Service:
         """The web pages, if any. `is_page` recognises their paths."""
         self._is_page = is_page
         self._url = url
-        """The public URL. The client's `Host` is not used instead, because it could direct other clients to another
-        site.
+        """The public URL. It is used instead of the client's `Host`, which could direct other clients to
+        another site.
         """
         self.tracing = tracing
         self._board = board
@@ -167,7 +167,7 @@ class Service:
         self.routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request. Requests from waiting agents take the shortest path."""
+        """Handle a request. Requests that agents are waiting for take the fastest code path."""
         if not self._keys and scope["type"] == "http" and not is_from_here(scope["headers"]):
             await respond(send, 403, _encode(Failure(Complaint("BY703", ELSEWHERE))))
         elif scope["type"] == "http" and scope["method"] == "POST" and (post := self._posts.get(scope["path"])):

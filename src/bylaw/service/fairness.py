@@ -29,13 +29,13 @@ ACTIVE = 1.0
 TOGETHER = 2
 """The number of concurrent requests per tenant while other tenants are active."""
 REST = 3
-"""How long a tenant pauses after work in the thread, as a multiple of the work's duration. This applies while other
+"""How long a tenant pauses after work in the thread, as a multiple of the work's duration. Only applies while other
 tenants are active.
 """
 LINGER = 0.003
 """After small work, the loop is considered busy for this many seconds. The response may not be written yet."""
 PATIENCE = 4
-"""How long work in a thread waits for a busy loop at most, as a multiple of the work's own time."""
+"""The maximum time that work in a thread waits for a busy loop. It is a multiple of the work's own time."""
 
 Found = TypeVar("Found")
 

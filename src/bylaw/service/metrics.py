@@ -187,7 +187,7 @@ class Board:
 
 
 class Failing:
-    """The start of an operation's current failure, shared by all workers. Create this before the workers."""
+    """When the current failure of an operation began. All workers share this. Create it before the workers."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _TIME.size)

@@ -229,7 +229,7 @@ class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """How the user answered, such as the label of the button pressed."""
     at: float | None = None
     """The time of the user's answer, in seconds since 1970. If the user has written since the card was shown, a yes
-    requires both `at` and `after`, unless that message was itself a yes or a courtesy.
+    requires both `at` and `after`. This does not apply if that message was itself a yes or a courtesy.
     """
     after: int | None = None
     """The number of user and agent messages that the user had seen. Responses from `/v1/events` contain it as

@@ -99,7 +99,7 @@ class StandIn:
         self._thread.join()
 
     def _stood_still(self) -> float:
-        """Return how long the loop has been blocked, in seconds, or 0 if only briefly."""
+        """Return how long the loop has been blocked, in seconds. Return 0 if it has been blocked only briefly."""
         still = time.monotonic() - self._ticked if self._ticked is not None else 0.0
         return still if still > STILL and not self._ended.is_set() else 0.0
 

@@ -28,7 +28,7 @@ PAUSE = 1.0
 PATIENCE = 10.0
 """The receiver's time limit for a response, in seconds."""
 MOST = 10_000
-"""The maximum number of queued notifications. Also the number of approvals to remember."""
+"""The maximum number of queued notifications, and the number of approvals to remember."""
 SIGNATURE = "Bylaw-Signature"
 _encode = msgspec.json.Encoder().encode
 

@@ -11,7 +11,7 @@ __all__ = ["Call", "Event", "Identities", "Message", "Party", "Result", "TaskOut
 
 
 def __getattr__(name: str) -> Any:
-    # Every area needs the event model, but only reading files needs the readers.
+    # Every area needs the event model. The readers are needed only to read files.
     if name in {"read", "sniff"}:
         from bylaw.trace import reader
 

@@ -36,7 +36,7 @@ Format = Literal[
 _BRACKET = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+|"', re.DOTALL)
 _CLOSER = {b"{": b"}", b"[": b"]"}
 _DEEPEST = 100
-"""No format nests values more deeply. The limit saves time on a long run of opening brackets."""
+"""No format nests values more deeply. The limit avoids a long search if there are many opening brackets."""
 _CLAUDE_TYPES = {"UserMessage", "AssistantMessage", "SystemMessage", "ResultMessage", "StreamEvent"}
 _LANGCHAIN_TYPES = {"human", "ai", "tool", "system", "function", "developer", "chat", "generic", "remove"}
 
@@ -243,7 +243,7 @@ _JOINTS = (b"}{", b"} {", b"][", b"] [", b"}[", b"]{")
 
 
 def _is_one_record(line: bytes) -> bool:
-    """Whether a line is exactly one record, as nearly every line is. The record may be damaged."""
+    """Whether a line is exactly one record, even a damaged one. This is true of nearly every line."""
     if line[:1] == b"[" and not _is_talk(line):
         return False
     if line[:1] == b"{" and _is_json(line):
@@ -368,7 +368,9 @@ def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Ki
 
 
 def _between(data: bytes, start: int, end: int, inside: bool) -> bool:
-    """Whether there is anything but white space and commas. In a list, brackets may remain from a damaged member."""
+    """Whether there is anything other than white space and commas. In a list, a damaged member may leave brackets
+    behind.
+    """
     found = (_REMAINS if inside else _SPACE).match(data, start, end)
     return found is None or found.end() < end
 
@@ -459,8 +461,8 @@ def read_each(
 
 
 def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) -> Iterator[RecordError]:
-    """Call `take` with every record, for formats with several records per conversation. Yield an error for each record
-    that fails.
+    """Call `take` with every record. This is for formats with several records per conversation. Yield an error for each
+    record that fails.
     """
     for record in records(source, layout):
         if isinstance(record, RecordError):
@@ -499,9 +501,8 @@ def head_in(data: bytes, name: bytes, decoder: "msgspec.json.Decoder[T]", defaul
 
 
 def salvaged(source: Source, data: bytes, at: int, why: str) -> Iterator[Record | RecordError]:
-    """Yield the members of a list in a damaged document while its brackets match. Then yield the error `why`.
-
-    If a member already reports the error, it is not repeated.
+    """Yield the members of a list in a damaged document as long as its brackets match. Then yield the error `why`,
+    unless a member already reports it.
     """
     start = data.find(b"[", at) if at >= 0 else -1
     is_told = False

@@ -85,8 +85,8 @@ class Message(Struct, frozen=True, tag="message", gc=False):
     confirmation: Confirmation | None = None
     """The user's answer to a card. This message has no text."""
     handover: dict[str, Any] | None = None
-    """The host's new context if another principal continues the conversation. This message has no text. Earlier
-    messages are not from the new principal.
+    """The host's new context, if another principal continues the conversation. The message has no text. Earlier
+    messages are not from this principal.
     """
 
 
@@ -163,11 +163,11 @@ class Result(Struct, frozen=True, tag="result", dict=True):
     agent: str = ""
     time: float | None = None
     refused: bool | None = None
-    """For a failed result: True if the tool was not executed, False if a shield could not tell, and None if unknown."""
+    """For a failed result, whether the tool was not executed. False if a shield could not tell. None if unknown."""
 
     def value(self) -> Any:
-        """The content as data if it is JSON or a printed Python value. Otherwise, the text. Do not modify
-        this value.
+        """The content. If it is JSON or a printed Python value, it is decoded, otherwise it is text. Do not
+        modify it.
         """
         kept: Any = self.__dict__
         if "data" not in kept:
@@ -342,7 +342,7 @@ class Trajectory(Struct, frozen=True):
     """The recorded system prompt."""
     file: str = ""
     position: int = 0
-    """For JSONL, the line in `file`. For a single document, the index in `file`."""
+    """The line in `file` or, for a single document, the index in `file`."""
     format: str = ""
     details: dict[str, Any] = field(default_factory=dict[str, Any])
     """Other recorded data for packs: task id, trial, other outcomes."""

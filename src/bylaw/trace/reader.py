@@ -149,8 +149,8 @@ def _look_at_document(source: Source, text: bytes, whole: bool) -> Look | None:
     if format is None:
         return None
     if isinstance(value, list) and is_messages(value):  # pyright: ignore[reportUnknownArgumentType]
-        # The first line is longer than the bytes read. If more lines follow, this is a file of lines. Otherwise, it is
-        # a document.
+        # The first line is longer than the bytes read. If more lines follow, the file has one record per line.
+        # Otherwise, it is a document.
         if not whole and b"\n" not in text and _goes_on(source):
             return Look(format, "lines")
         return Look(format, "document", single=True)

@@ -1,10 +1,10 @@
 """Reads arguments, contents and times in common log formats: JSON and printed Python values.
 
-If a JSON object has a repeated key, or two versions of a result differ, both values are kept. Neither is treated as
-known, because an attacker could show one value to the tool and the other to Bylaw.
+If a JSON object has a repeated key, or two versions of a result differ, both values are kept. Neither is trusted,
+because an attacker could show one value to the tool and the other to Bylaw.
 
-Many frameworks convert a tool's result with `str`, so the text is `{'status': 'out', 'returned_on': None}` or
-`Loan(status='out', returned_on=None)` instead of JSON. Such text is converted to data but never evaluated.
+Many frameworks convert a tool's result with `str`. The text is then `{'status': 'out', 'returned_on': None}` or
+`Loan(status='out', returned_on=None)` instead of JSON. Such text is parsed but never evaluated.
 """
 
 import ast
@@ -180,7 +180,7 @@ def text_id(id: Any) -> str:
 
 
 def read_content(recorded: Any) -> str | Raw:
-    """Convert a tool result that is not text. Parts are joined to one text. Other values become JSON."""
+    """Convert a tool result that is not text. Parts are joined into one string. Other values become JSON."""
     if recorded is None:
         return ""
     if isinstance(recorded, str | Raw):

@@ -229,7 +229,7 @@ class Source(Struct, frozen=True, dict=True):
         return agent_of_file(self.path.name)
 
     def fault(self, position: int, why: str, *, line: bool = False) -> RecordError:
-        """Return an error at a line (from 1) or at a position (from 0)."""
+        """Return an error at a line (counted from 1) or at a position (counted from 0)."""
         place = f"{self.path}:{position}" if line else f"{self.path}#{position}"
         return RecordError(why, place=place)
 
@@ -367,8 +367,8 @@ class _Unpacked(StreamOver):
                 yield self._unpack.decompress(given)
             except self._error as error:
                 self._fault = error
-                # zlib returns nothing from a piece with an error. With a wrong checksum at the end, a small file would
-                # be lost entirely.
+                # zlib returns nothing from a piece with an error. If the checksum at the end is wrong, a small file
+                # would be lost entirely.
                 if before is not None:
                     with suppress(zlib.error):
                         for at in range(len(given)):

@@ -17,7 +17,7 @@ from bylaw.trace.recorded_value import read_arguments, read_content
 def is_users(name: str | None, tool_call_id: Any = None) -> bool:
     """Whether a message with the role `user` is from the user.
 
-    A `name` may be another person's or an agent's. A `tool_call_id` marks a tool's result.
+    A message with a `name` may be from another person or an agent. A message with a `tool_call_id` is a tool's result.
     """
     return not name and tool_call_id in (None, "")
 
@@ -68,8 +68,8 @@ class Transcript:
     def hear(self, text: str, agent: str = "", *, whole: bool = True, name: str = "") -> None:
         """Add a message with the role `user`.
 
-        Its words are unknown if the message is empty or has another person's `name`. They are also unknown if a voice
-        note, picture or file came with it (not `whole`).
+        Its words are unknown if the message is empty or has another person's `name`. They are also unknown if the
+        message includes a voice note, picture or file (not `whole`).
         """
         has_words = bool(text) and not text.isspace() and is_users(name)
         if has_words:
@@ -123,7 +123,7 @@ class Transcript:
                 self.answered.add(id)
             is_final = is_decided or step < self.decided
             if type(content) is str and not is_final and tells_refusal(content) and not call.refused:
-                # Logs keep the refusal as a result. They do not say that the call was not executed.
+                # Logs keep the refusal as a result. They do not record that the call was not executed.
                 self.events[step] = replace(call, refused=True, refused_by_result=True)
                 self.tells_refusal = True
         if type(content) is not str:

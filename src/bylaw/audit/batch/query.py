@@ -37,7 +37,7 @@ def ready_queries() -> dict[str, ReadyQuery]:
 
 
 class Tables:
-    """The tables of an audit and, for comparisons, of an earlier audit."""
+    """The tables of an audit. For comparisons, also those of an earlier audit."""
 
     def __init__(self, out: Path, *, base: Path | None = None) -> None:
         self._duckdb = _duckdb()

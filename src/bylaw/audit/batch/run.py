@@ -128,7 +128,9 @@ class LocalEngine:
 
 
 class Answer(Struct, frozen=True):
-    """A worker's answer: the number of conversations, or an error. A final error would occur in every shard."""
+    """A worker's answer: the number of conversations, or an error. A final error is one that would occur in every
+    shard.
+    """
 
     conversations: int = 0
     why: str = ""
@@ -281,8 +283,8 @@ class _Actor:
 
 def _ray(*, is_remote: bool) -> Any:
     if not is_remote:
-        # Under `uv run`, Ray would start each worker with `uv run` in a copy of the current folder. But these workers
-        # need the driver's own environment. Ray reads this variable once, on import.
+        # Under `uv run`, Ray would start each worker with `uv run` in a copy of the current folder, but the workers
+        # need the driver's own environment. Ray reads this variable only once, on import.
         os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     try:
         return importlib.import_module("ray")
@@ -297,7 +299,7 @@ def _line(error: BaseException) -> str:
 
 Format = Literal["jsonl", "parquet"]
 WORK = ".run"
-"""The folder in the output for the parts of an unfinished run."""
+"""The output folder for the parts of an unfinished run."""
 
 
 class Advance(Struct, frozen=True):

@@ -232,7 +232,7 @@ class Judge:
     def judge(self, shard: Shard) -> int:
         """Judge a shard, write its part, and return the number of conversations.
 
-        The part is invisible to later runs until the last file is renamed.
+        The last file is renamed only when the part is complete. Until then, later runs ignore the part.
         """
         target = self._job.part(shard)
         aside = target.with_name(f".{target.name}-{secrets.token_hex(4)}")

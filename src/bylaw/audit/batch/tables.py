@@ -45,7 +45,7 @@ from bylaw.trace.recorded_value import utc
 PARTITIONED = ("day",)
 """The columns that divide a table into folders. Dividing by agent too would create thousands of small files."""
 KEY = "_key"
-"""A column used only in parts: the key for a finding's id, in case the conversation is renamed."""
+"""A column that only parts have: the key for a finding's id. It is needed if the conversation is renamed."""
 BATCH = 1 << 14
 """The number of rows read at a time."""
 GROUP = 1 << 16
@@ -448,7 +448,7 @@ def write_lines_of(out: Path, target: Path) -> None:
 
 
 def _lines_of(file: Path, table: str, number: int) -> Iterable[tuple[int, int, int, str, str | None, bytes]]:
-    """Yield each line's sort key (ordinal, file, row) and the parts of the line."""
+    """Yield the sort key (ordinal, file, row) and the contents of each line."""
     at = 0
     with arrow("parquet").ParquetFile(file) as opened:
         wanted = {"ordinal", "conversation", "finding", "record"}

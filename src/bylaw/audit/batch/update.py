@@ -97,8 +97,8 @@ class State(Struct):
     def entangled(self, changed: set[str]) -> list[str]:
         """Return the unchanged logs that must be read again, in order.
 
-        A log must be read again if a changed log had replaced some of its conversations. So must every log that had
-        replaced conversations from such a log, because the later version must win.
+        If a changed log had replaced conversations from another log, that log must be read again. If a third log had
+        replaced conversations from that one, it must be read again too, and so on.
         """
         found, waiting = set[str](), list(changed)
         while waiting:
@@ -371,7 +371,7 @@ def _merge(
     out: Path,
     earliest: date,
 ) -> tuple[int, int, int]:
-    """Write the tables from unchanged files, as hard links, and from the files of this run.
+    """Write the tables. Unchanged files become hard links, and this run's files are added.
 
     Conversations before the `earliest` day are left out. Return how many conversations were replaced, removed and
     expired.
@@ -482,7 +482,7 @@ def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], le
 
 
 def _sum(examiner: Examiner, counts: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Return the sum of the counts, and set the examiner's counts to it."""
+    """Return the sum of the counts. The examiner's counts are set to this sum."""
     examiner.begin()
     for each in counts:
         examiner.counts.add(each)

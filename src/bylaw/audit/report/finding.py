@@ -200,7 +200,7 @@ def row(finding: JsonRecord, words: WordList) -> list[Any]:
     """Return a finding as a row of the page's list. The row has all data for sorting, filtering and searching."""
     judged = [policy for policy in finding["policies"] if flagged(policy["verdict"])]
     gravest = sorted(judged, key=lambda policy: rank(policy["verdict"], WORST_FIRST))
-    # The look-ups and reasons of a near-miss match `by_lookup` and `by_reason` in the summary.
+    # The look-ups and reasons of a near-miss are the same as in `by_lookup` and `by_reason` in the summary.
     lacking = [p for p in judged if finding["verdict"] not in LACKING or p["verdict"] in LACKING]
     facts = sorted(
         (fact for policy in lacking for fact in policy["missing"]),
@@ -251,7 +251,9 @@ def steps_of(finding: JsonRecord) -> Iterator[int]:
 
 
 OPENING = ("near_miss", "violation", "refused", "uninformed", RULE_BROKEN)
-"""The kinds of finding that the page may open on, in order of preference. A near-miss must be suitable for drawing."""
+"""The kinds of finding that the page may open on, in order of preference. A near-miss must be suitable for a
+drawing.
+"""
 
 
 def opening_kind(finding: JsonRecord) -> str:

@@ -182,7 +182,7 @@ def _pairs(counts: JsonRecord) -> list[list[Any]]:
 
 
 def undecided(store: Store, summary: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Return the undecided calls, and the undecided rules with their reasons in words."""
+    """Return the undecided calls and the undecided rules. Each rule has its reason in words."""
     counted: JsonRecord = summary["open"]
     rules: JsonRecord = cut(counted["rules"])
     groups: list[list[Any]] = []
@@ -401,7 +401,7 @@ def _waivers(finding: JsonRecord) -> str:
 
 
 def joined_scripts(names: Sequence[str], more: Sequence[str] = ()) -> str:
-    """Join the page's scripts and the strings in `more`, without global names."""
+    """Join the page's scripts and the strings in `more`. No global names are created."""
     files = resources.files("bylaw.audit.report")
     body = "\n".join([*((files / "scripts" / f"{name}.js").read_text("utf-8") for name in names), *more])
     return f'(() => {{\n"use strict";\n{body}\n}})();\n'
@@ -412,6 +412,6 @@ def _digest(source: str) -> str:
 
 
 def _inert(data: JsonRecord) -> str:
-    """Return JSON that cannot close a data block. Editors can show it."""
+    """Return JSON that cannot end its data block and that editors can display."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

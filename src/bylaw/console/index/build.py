@@ -130,7 +130,7 @@ CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize="unicode61 remo
 CREATE VIRTUAL TABLE talk USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 """
 """A `cell` groups findings that differ only in their text. `words` contains the text of findings, and `talk` the text
-of conversations. `packed` is a conversation that was read from the logs because the audit did not keep it.
+of conversations. `packed` is a conversation that was read from the logs.
 """
 
 INDICES = """

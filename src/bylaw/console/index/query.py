@@ -14,8 +14,8 @@ from msgspec.structs import asdict, replace
 from bylaw.audit.store import CONVERSATIONS, Store, read_record
 
 State = Literal["new", "still", "open", "attested", "waived", "false-alarm", "refused"]
-"""The state of a finding: `new`; `still` present in a later audit; `open`, which means undecided; `attested` by a
-reviewer; `waived`; `false-alarm`; or `refused` by the tool.
+"""The state of a finding: `new`; `still` present in a later audit; `open` (undecided); `attested` by a reviewer;
+`waived`; `false-alarm`; or `refused` by the tool.
 """
 STATES: tuple[State, ...] = get_args(State)
 ROWS = 300
@@ -193,7 +193,8 @@ class Index:
         return next(iter(self.findings(top, limit=1)), None)
 
     def following(self, wanted: Wanted, row: FindingRow) -> FindingRow | None:
-        """Return the next matching finding: first with the same reason, then with the next, and then from the top.
+        """Return the next matching finding: first with the same reason, then with the next reason, and then from the
+        top.
 
         Calls that depend on the same customer answer are treated as one finding.
         """
@@ -325,7 +326,7 @@ class Index:
         return found
 
     def reach(self, policy: str) -> tuple[int, int, list[str]]:
-        """Return a policy's number of findings, how many are waived, and which other policies the remaining findings
+        """Return the number of a policy's findings, how many of them are waived, and which other policies the rest also
         have.
         """
         of = """SELECT g.cell FROM charges g JOIN cells c ON c.number = g.cell
@@ -365,7 +366,7 @@ def _counts_of(table: str) -> str:
 
 
 def _where(wanted: Wanted, without: Sequence[str] = ()) -> tuple[str, list[Any]]:
-    """Return a filter as an SQL condition on counts, which are joined to cells and reasons."""
+    """Return a filter as an SQL condition on the table of counts, joined to cells and reasons."""
     own = {"agent": wanted.agent, "tool": wanted.tool, "verdict": "" if wanted.policy else wanted.verdict}
     parts = ["1", *(f"c.{name} = ?" for name, value in own.items() if value)]
     values: list[Any] = [clean(value) for value in own.values() if value]

@@ -34,7 +34,7 @@ class Function(Struct, gc=False):
 
 
 class ToolCall(Struct, gc=False):
-    """A tool call, either OpenAI's with a `function`, or a flat one."""
+    """A tool call, either in OpenAI's format with a `function`, or in a flat format."""
 
     id: Id = None
     function: Function | str | None = None
@@ -207,7 +207,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         return
     content: Any = message.content
     agent = message.agent or ""
-    # If the message names no call, its parts may be results. Otherwise, its parts may be text from the tool.
+    # If the message names no call, its parts may be results. If it names a call, its parts may be text from the tool.
     if content.__class__ is list and not id:
         for each in (answers := answers_in(content)):
             transcript.answer(each.content, each.id, each.tool, agent=agent, error=each.error)
@@ -232,7 +232,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
 
 
 def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, position: int) -> None:
-    """Add content in parts: text, calls from an agent, results from a user, or calls with their results."""
+    """Add content in parts. The parts are text, calls, results, or calls with their results."""
     agent = message.agent or ""
     content: Any = message.content
     parts: list[Any] = content if content.__class__ is list else [content]
@@ -282,7 +282,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
 
 
 def _repeats(calls: "Sequence[ToolCall] | None", name: str, arguments: Any, id: str) -> bool:
-    """Whether one of `calls` is the same call in another form. In streams, only one of the forms may have the
+    """Whether one of `calls` is the same call in another form. In a stream, one of the two forms may lack the
     arguments.
     """
     for call in calls or ():
@@ -372,8 +372,8 @@ def without_copies(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
     """Remove copies of messages with calls, and of their results. A log with at-least-once delivery may contain such
     copies.
 
-    Two equal messages are copies if there are only results between them. They are not copies if their results differ.
-    Messages without a time are not copies if hosts may reuse their ids.
+    Two equal messages are copies if only results are between them and their results do not differ. Messages without a
+    time are copies only if their ids are unique.
     """
     listed = list(messages)
     copies: set[int] = set()

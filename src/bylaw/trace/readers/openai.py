@@ -221,7 +221,7 @@ def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
 
 
 def _content(content: Any, given: Fields, role: str | None) -> Any:
-    """Return a message's content from all its fields, without text that repeats the parts."""
+    """Return a message's content from all its fields. Text that only repeats the parts is left out."""
     parts = given.get("parts")
     words = content if content not in (None, "") else given.get("text")
     said = list(cast("list[Any]", parts)) if isinstance(parts, list) else []
@@ -418,7 +418,7 @@ class _Kept(Struct):
 
 
 def without_beginnings(pieces: Iterator[Record | RecordError]) -> Iterator[Record | RecordError]:
-    """Yield the records in order. If a later record continues a record, leave out the earlier one."""
+    """Yield the records in order. A record that a later record continues is left out."""
     line: deque[_Kept] = deque()
     latest: dict[str, _Kept] = {}
     size = 0

@@ -186,7 +186,7 @@ def unwrapped(content: Any) -> tuple[Any, bool | None]:
 
 
 def _output(content: Any) -> tuple[Any, bool | None]:
-    """Return a result of the Vercel AI SDK without its wrapper, and whether the wrapper reports a failure."""
+    """Return a result of the Vercel AI SDK without its wrapper, and whether the wrapper reports an error."""
     inner = _fields(content)
     match inner.get("type"):
         case "text" | "json" | "content" if "value" in inner:
@@ -249,7 +249,7 @@ def is_picture_or_sound(part: Any) -> bool:
 
 
 def is_own_data(part: Any) -> bool:
-    """Whether a part contains the application's own data and not the speaker's words."""
+    """Whether a part contains the application's own data instead of the speaker's words."""
     return str(_fields(part).get("type")).startswith("data-")
 
 
@@ -270,8 +270,8 @@ def named(part: Any) -> str:
 
 
 def may_tell(value: Any) -> bool:
-    """Whether an unknown field may contain a call, a result or a sentence. A number, a single word or a date
-    does not.
+    """Whether an unknown field may contain a call, a result or a sentence. Numbers, single words and dates do not
+    count.
     """
     if isinstance(value, str):
         text = value.strip()

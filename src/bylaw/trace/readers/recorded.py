@@ -179,7 +179,7 @@ def tool_arguments(recorded: Any) -> Any:
 
 
 def tool_result(recorded: Any) -> Any:
-    """Return a tool's result without the wrapper from a tracer or library."""
+    """Return a tool's result without the wrapper that a tracer or library added."""
     return tool_outcome(recorded)[0]
 
 

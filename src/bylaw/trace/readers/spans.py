@@ -24,8 +24,8 @@ T = TypeVar("T")
 
 
 def attempt(what: str, make: Callable[[], T], outline: Callable[[], dict[str, Any]]) -> "T | Generation | str":
-    """Build a model call or tool run. If it is unreadable, return a model call with the error. If that is not possible
-    either, return only the error.
+    """Build a model call or tool run. If it is unreadable, return a model call with the error. If this fails too,
+    return the error.
     """
     try:
         return make()
@@ -83,7 +83,7 @@ def is_instruction(message: ChatMessage) -> bool:
 
 
 def heard(generations: Iterable[Generation], runs: Sequence[ToolRun]) -> list[Generation]:
-    """Return the model calls of conversations, without helper calls and failed attempts."""
+    """Return the model calls of conversations. Helper calls and failed attempts are left out."""
     groups: dict[str, list[Generation]] = {}
     for each in generations:
         groups.setdefault(each.session or each.trace, []).append(each)
@@ -315,7 +315,7 @@ class Dialogue(Struct):
             self._complete(step, run)
 
     def _call_of(self, run: ToolRun) -> int | None:
-        """Return the step of a tool run's call. Match it by id, otherwise by arguments, otherwise as the tool's first
+        """Return the step of a tool run's call. Try to match the id, then the arguments, and then take the tool's first
         call.
         """
         calls = [

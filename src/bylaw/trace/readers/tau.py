@@ -101,7 +101,7 @@ class Tick(Struct, gc=False):
 
 
 def messages_of(ticks: Iterable[Tick]) -> Iterator[ChatMessage]:
-    """Yield the messages in the ticks in order. Consecutive chunks from one speaker are one message."""
+    """Yield the messages in the ticks, in order. Consecutive chunks from the same speaker become one message."""
     spoken = ChatMessage()
     for message in _flat(ticks):
         if message.role != "tool" and not message.tool_calls and not message.content:
@@ -189,7 +189,7 @@ _SIMULATION = msgspec.json.Decoder(Simulation)
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Yield the runs in a tau1 file or the simulations in a tau2 file. The runs have no ids.
+    """Yield the runs in a tau1 file or the simulations in a tau2 file. Runs have no ids.
 
     Simulations may also be on separate lines, in a list, or in separate files.
     """
