@@ -157,7 +157,7 @@ class Redaction:
         return Cover(self, Scrub([*found, *respelled(found, events)]))
 
     def tellable(self, tool: str, value: Any, names: Sequence[str]) -> list[str]:
-        """Return the field names in a result that may be shown. A field name can itself be private."""
+        """Return the field names in a result that are safe to show. A field name can itself be private."""
         if not self.private:
             return list(names)
         found = {

@@ -239,7 +239,7 @@ def _folded(whole: str) -> tuple[str, str]:
 
 
 def _is_open(history: History, card: ShownCard) -> bool:
-    """Whether the card is still open, because no later message can be an answer to it."""
+    """Whether the card is still open. It is open if no later message can be an answer to it."""
     places = [number for number, event in enumerate(history.events) if isinstance(event, Call) and event.card == card]
     if not places:
         return False

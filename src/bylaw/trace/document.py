@@ -411,7 +411,7 @@ def _decode_leniently(decoder: "msgspec.json.Decoder[T]", raw: bytes, first: Exc
 
 
 def not_json(error: BaseException, raw: bytes) -> str:
-    """Explain why bytes are not JSON. Usually, they are an incomplete record."""
+    """Explain why bytes are not JSON. Usually, they contain an incomplete record."""
     try:
         msgspec.json.decode(raw.rstrip())
     except (ValueError, RecursionError) as again:

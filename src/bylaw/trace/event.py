@@ -81,7 +81,7 @@ class Message(Struct, frozen=True, tag="message", gc=False):
     time: float | None = None
     """The time of the message in seconds since the epoch, if recorded."""
     captured: bool = True
-    """False if the message has text that was not recorded."""
+    """Whether the message was recorded with its text."""
     confirmation: Confirmation | None = None
     """The user's answer to a card. This message has no text."""
     handover: dict[str, Any] | None = None
@@ -158,7 +158,7 @@ class Result(Struct, frozen=True, tag="result", dict=True):
     error: bool | None = None
     """Whether the source marks the result as failed. None if unknown."""
     captured: bool = True
-    """False if the result has content that was not recorded."""
+    """Whether the result was recorded with its content."""
     tool: str = ""
     agent: str = ""
     time: float | None = None

@@ -82,7 +82,7 @@ class ChatMessage(Struct, gc=False):
     timestamp: str | float | None = None
     created_at: Any = None
     captured: bool = True
-    """False if the message or result has content that was not recorded."""
+    """Whether the message or result was recorded with its content."""
     refused: Any = None
     """For a failed result, whether the tool had no effect. `bylaw log export` writes this field and the next three."""
     turn: int | None = None

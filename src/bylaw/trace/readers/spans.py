@@ -315,8 +315,8 @@ class Dialogue(Struct):
             self._complete(step, run)
 
     def _call_of(self, run: ToolRun) -> int | None:
-        """Return the step of a tool run's call. Try to match the id, then the arguments, and then take the tool's first
-        call.
+        """Return the step of a tool run's call. The call is matched by id, otherwise by arguments, or else it is the
+        tool's first call.
         """
         calls = [
             (step, event)
