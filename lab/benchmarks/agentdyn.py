@@ -52,7 +52,7 @@ NAMES = {
     LOOK: "Bylaw, question and second look",
 }
 DEVELOPED = ("gpt-4o", "gemini-2.5-pro", "gpt-5-mini", "Meta-SecAlign-70B")
-"""The four models whose runs we had seen before wording the questions."""
+"""The four models whose runs we saw before we wrote the questions."""
 
 
 def share(part: int, whole: int) -> str:
@@ -70,7 +70,7 @@ class Cost(Struct, frozen=True):
 
 
 class Weighing(RequestReader):
-    """A reader that notes the tokens of its questions about calls."""
+    """A reader that counts the tokens of its questions about calls."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -86,8 +86,8 @@ def tokens_of(asked: Request) -> float:
 
 
 def measured(data: Path, folder: Path) -> tuple[list[Measured], Cost, Counter[Outcome]]:
-    """Return the results of every setting on the undefended runs, the tokens per question, and how many runs have no
-    answer.
+    """Return the results of every setting on the undefended runs, the tokens per question, and the number of runs
+    without an answer.
     """
     files = [*sorted((data / "runs").glob("*.jsonl.gz")), data / "peers" / "gpt-4o-mini-2024-07-18.jsonl.gz"]
     runs = read_runs(files)
@@ -107,7 +107,7 @@ def measured(data: Path, folder: Path) -> tuple[list[Measured], Cost, Counter[Ou
 
 
 def by_model(found: Measured) -> Iterator[tuple[str, Tally]]:
-    """Yield the sum over the four models, then the counts of each model."""
+    """Yield the sum over the four models, then the counts for each model."""
     whole = Tally()
     for pipeline, tally in found.pipelines.items():
         if SHOWN[pipeline] in DEVELOPED:
@@ -135,7 +135,7 @@ def models(found: Measured) -> Iterator[str]:
 
 
 def defences(data: Path, found: Sequence[Measured], tokens: Cost) -> Iterator[str]:
-    """Return a table of the defences: attacks that succeed and tasks that are completed."""
+    """Return a table of the defences: successful attacks and completed tasks."""
     yield "| model | defence | attacks that succeed | user tasks done | cost |"
     yield "|---|---|---|---|---|"
     for model in ("gpt-4o", "gpt-4o-mini"):

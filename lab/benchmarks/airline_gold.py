@@ -20,7 +20,7 @@ from bylaw.trace import Call, Result
 
 
 class GoldVerdict(NamedTuple):
-    """What the database says about one gold write under one policy."""
+    """The database's verdict on one gold write under one policy."""
 
     task: str
     tool: str
@@ -42,7 +42,7 @@ def exceptions() -> dict[tuple[str, str], str]:
 
 
 def settle_gold(pack: Pack, base: AirlineWorld, task: Task) -> list[CallVerdict]:
-    """Return the verdicts on a task's gold writes. Each write is applied before the next one is judged."""
+    """Return the verdicts on the gold writes of a task. Each write is applied before the next one is judged."""
     world, session = base.fork(), Session(pack, world=base)
     for turn, action in enumerate(task.actions):
         call = Call(action.name, action.arguments, turn=turn)
@@ -57,7 +57,7 @@ def settle_gold(pack: Pack, base: AirlineWorld, task: Task) -> list[CallVerdict]
 
 
 def judge_gold(data: Path) -> list[GoldVerdict]:
-    """Return every policy's verdict on every gold write of the verified tasks."""
+    """Return the verdict of every policy on every gold write in the verified tasks."""
     pack = load_pack("tau-airline/tau2")
     base = open_world(data).named("tau2")["db.json"]
     return list(_judged(pack, base, data))

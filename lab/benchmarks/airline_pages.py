@@ -33,12 +33,12 @@ def share(rate: Mapping[str, Any]) -> str:
 
 
 def rows_of_agents(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the agents, with those that have a changed policy last."""
+    """Return the agents. Those with a changed policy come last."""
     return sorted(summary["agents"], key=lambda row: ("(" in row["agent"], row["agent"]))
 
 
 def agreement_table(file: Path) -> list[dict[str, str]]:
-    """Return the readers' answers about the drawn calls. The table is empty if there are none yet."""
+    """Return the readers' answers about the drawn calls, or an empty table if there are none yet."""
     if not file.is_file():
         return []
     with file.open(encoding="utf-8", newline="") as lines:
@@ -328,7 +328,7 @@ class Page:
 
 
 def reason(policy: Mapping[str, Any]) -> str:
-    """Say on one line why a policy denies a call."""
+    """Return one line that says why a policy denies a call."""
     missing = [f"{m['entity']}[{', '.join(m['key'] or ['?'])}].{m['field']}" for m in policy["missing"]]
     if policy["strict"] == "violation":
         return f"{policy['id']}: {policy['because']}"

@@ -19,7 +19,7 @@ from bylaw.trace import Call, Result, Trajectory, read
 
 
 def differences(trajectory: Trajectory, world: AirlineWorld) -> Iterator[tuple[Call, Any, Any]]:
-    """Yield every recorded result in order, with its call and the world's result."""
+    """Yield every recorded result in order, with its call and the result in the world."""
     results = {event.call: event for event in trajectory.events if isinstance(event, Result)}
     for step, event in enumerate(trajectory.events):
         if isinstance(event, Call) and step in results and not event.fault:

@@ -34,7 +34,7 @@ def run_files(data: Path) -> list[Path]:
 
 
 def conversations(files: list[Path]) -> Iterator[tuple[str, Path, Trajectory]]:
-    """Yield every conversation under the name that the audit gives it."""
+    """Yield every conversation under its name in the audit."""
     identities = Identities()
     for file in files:
         for trajectory in read(file):
@@ -43,7 +43,7 @@ def conversations(files: list[Path]) -> Iterator[tuple[str, Path, Trajectory]]:
 
 
 def outcomes(data: Path) -> tuple[dict[str, dict[str, bool | None]], tuple[int, int]]:
-    """Return the three outcomes of each conversation, and how many recorded results the world reproduces."""
+    """Return the three outcomes of each conversation, and the number of recorded results that the world reproduces."""
     worlds, tasks = open_world(data), open_tasks(data / TASKS)
     found: dict[str, dict[str, bool | None]] = {}
     same = total = 0

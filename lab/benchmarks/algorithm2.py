@@ -134,7 +134,7 @@ def steps_table(steps: Sequence[Step]) -> str:
 
 
 def ranks_table(books: Mapping[str, Handbook], found: Mapping[tuple[str, str], Refined]) -> str:
-    """Say how well Eq. 3 ranks the first rules, compared with readers, for each embedder."""
+    """Return how well Eq. 3 ranks the first rules, compared with readers, for each embedder."""
     rows: list[list[str]] = []
     for embedder in EMBEDDERS:
         pairs: list[tuple[float, float]] = []

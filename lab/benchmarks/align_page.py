@@ -22,7 +22,7 @@ ROUNDS = 2000
 
 
 class Model(NamedTuple):
-    """How one model of a run did on the test tasks."""
+    """The results of one model on the test tasks."""
 
     run: int
     name: str
@@ -46,7 +46,7 @@ LAST = {
     "stage 2, handbook in the prompt": Model(14, "reads-3", "context"),
     "stage 2 without stage 1": Model(14, "alone-3"),
 }
-"""All models of the last run that were also tested with a shield."""
+"""All models from the last run that were also tested with a shield."""
 
 
 @cache
@@ -70,12 +70,12 @@ def passed(model: Model) -> str:
 
 
 def difference(ones: Sequence[Model], others: Sequence[Model]) -> str:
-    """Return the difference in pass@1 between two groups of trainings, in points."""
+    """Return the difference in pass@1 between two groups of trained models, in points."""
     return interval(ones, others, "success", "", lambda one, other: 100 * (one - other), "+.1f")
 
 
 def share(ones: Sequence[Model], others: Sequence[Model], what: str) -> str:
-    """Return the ratio between two groups' rates of violations or near-misses per write."""
+    """Return the ratio between the rates of two groups: violations or near-misses per write."""
     return interval(ones, others, what, "writes", lambda one, other: one / other if other else 0.0, ".2f")
 
 
@@ -87,7 +87,9 @@ def interval(
     compare: Callable[[float, float], float],
     form: str,
 ) -> str:
-    """Compare two rates. The range holds the middle 95% of paired bootstrap rounds over trainings and clusters."""
+    """Compare two rates. The range contains the middle 95% of paired bootstrap rounds over trained models and
+    clusters.
+    """
     pairs = [(column(one, hits, of), column(other, hits, of)) for one, other in zip(ones, others, strict=True)]
     names = list(pairs[0][0])
     rng = random.Random(0)
@@ -184,12 +186,12 @@ def listed(models: Sequence[Model]) -> str:
 
 
 def rate(models: Sequence[Model], what: str) -> str:
-    """Return a count out of all writes of all trainings."""
+    """Return a count, and the number of writes of all trained models."""
     return f"{count(models, what)} of {count(models, 'writes'):,}"
 
 
 def row(model: Model, other: Model) -> str:
-    """Return one model's results on the tasks of another model, and the difference of the other to it."""
+    """Return the results of one model on the tasks of another model, and the difference between the two models."""
     played = [task for name in tasks(other) for task in tasks(model)[name]]
     total = {what: sum(task[what] for task in played) for what in ("success", "writes", "violations", "near_misses")}
     cells = [f"{100 * total['success'] / len(played):.1f}"]
@@ -198,7 +200,7 @@ def row(model: Model, other: Model) -> str:
 
 
 def shield_row(model: Model) -> str:
-    """Return one model's results without and with the shield."""
+    """Return the results of one model with and without the shield."""
     held = model.shielded()
     cells = [passed(model), passed(held), f"{count([model], 'writes'):,}"]
     cells += [str(count([model], what)) for what in ("violations", "near_misses")]

@@ -57,7 +57,7 @@ class Broken(Struct, frozen=True):
 
 
 class Asked:
-    """Uses recorded answers in place of a model, and notes which are missing."""
+    """Uses recorded answers in place of a model, and records which answers are missing."""
 
     def __init__(self, recordings: Sequence[Recordings]) -> None:
         self._recordings = recordings
@@ -83,7 +83,7 @@ class Filling(Plans):
 
 
 def opened(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory: str) -> Answerer:
-    """Return an answerer with one kind of memory. The long memory was filled by an earlier pass over the same calls."""
+    """Return an answerer with one kind of memory. The long memory was filled in an earlier pass over the same calls."""
     if memory != "long":
         return Answerer(chat, remembers=memory == "short")
     with tempfile.TemporaryDirectory(prefix="bylaw-answers-") as folder:
@@ -109,7 +109,7 @@ def settle(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory: s
 
 
 def by_shield(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory: str) -> list[Ruled]:
-    """Return the shield's decision by the rules, using the given pipeline."""
+    """Return the decision of the shield by the rules, using the given pipeline."""
     answerer = opened(sites, packs, chat, memory)
     found: list[Ruled] = []
     for site in sites:
@@ -149,7 +149,7 @@ def by_traversal(sites: Iterable[Site], packs: dict[str, Pack], chat: Asked) -> 
 
 
 def sentences(pack: Pack) -> dict[str, str]:
-    """Return the policy for this measurement: the sentences that its rules enforce, or those of the pack."""
+    """Return the policy for this measurement: the sentences that its rules enforce, or the sentences of the pack."""
     found: dict[str, str] = {}
     for rule in pack.book.rules:
         if rule.weight:
@@ -254,8 +254,8 @@ PER_PAGE, PAGE_SIZE = 40, 60_000
 def missing_requests(
     sites: Sequence[Site], packs: dict[str, Pack], folders: dict[str, Path]
 ) -> dict[str, dict[str, Request]]:
-    """Return the predicates without a recorded answer. The clinic's come first, so that they do not depend on the
-    airline's.
+    """Return the predicates without a recorded answer. Those of the clinic come first, so that they do not depend on
+    the airline's.
     """
     found: dict[str, dict[str, Request]] = {}
     for domains in (("clinic",), ("clinic", "airline")):

@@ -23,7 +23,7 @@ HEAD = ("way", "desk", "agent", "tasks", "messages", "shielded", "most more", "d
 
 
 def lines(rows: Sequence[dict[str, Any]]) -> Iterable[tuple[tuple[str, ...], str]]:
-    """Return the table, and the faults in each line."""
+    """Return the table and the faults in each line."""
     for way, desk, agent in dict.fromkeys((each["way"], each["desk"], each["agent"]) for each in rows):
         mine = [each for each in rows if (each["way"], each["desk"], each["agent"]) == (way, desk, agent)]
         bare, shielded = ([each for each in mine if each["shield"] is on] for on in (False, True))

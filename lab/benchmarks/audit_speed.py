@@ -60,7 +60,7 @@ def simulated(folder: Path, count: int) -> list[Work]:
 
 
 def recorded(data: Path, folder: Path) -> list[Work]:
-    """Return the airline's recorded runs, in their own format and one per line. The list is empty if they are not
+    """Return the recorded runs of the airline, in their own format and one per line. Empty if they are not
     available.
     """
     if not data.is_dir():
@@ -120,7 +120,7 @@ def measure(work: Work, rounds: int, out: Path) -> float:
 
 
 def load_all(files: tuple[Path, ...]) -> float:
-    """Return the CPU seconds of `json.loads`, which is called per line if the file has lines."""
+    """Return the CPU seconds of `json.loads`, which is called for each line if the file has lines."""
     start = process_time()
     for file in files:
         if file.suffix == ".jsonl":

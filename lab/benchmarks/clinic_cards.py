@@ -68,7 +68,7 @@ class CardPlay(ShieldedPlay):
         return want
 
     def _see_through(self, want: Want, asked: Asked | None) -> None:
-        # If a call was refused because of another call in its turn, retry it once that call was made.
+        # If a call was refused because of another call in its turn, retry it once the other call has been made.
         is_stale = asked is not None and not asked.ran and asked not in self.live.last
         super()._see_through(want, None if is_stale else asked)
 
@@ -78,7 +78,7 @@ class CardPlay(ShieldedPlay):
 
 
 class HostPlay(CardPlay):
-    """Does the same, except that the host shows the cards and reports the answers."""
+    """Like `CardPlay`, but the host shows the cards and reports the answers."""
 
     def put(self, card: Card) -> None:
         assert self.live.session is not None

@@ -2,7 +2,7 @@
 
 Agents only follow the feedback. They make the look-ups that it names, ask the given question, correct an amount if the
 denial names the right one, wait for a person, and give up if the call is denied. Only the simulator and this script
-know the truth. Nothing here uses a guard.
+know the truth. Guards are not used here.
 """
 
 import random
@@ -29,12 +29,12 @@ from bylaw_lab.clinic.simulator.wants import Clinic, Want
 
 ROUNDS = 12
 FAILURES = 3
-"""How often an agent repeats a call that the clinic's system rejects."""
+"""The number of times that an agent repeats a call which the clinic's system rejects."""
 AMOUNT = re.compile(r"the (?:fee|copay) is \$(?P<right>[\d.]+), not \$(?P<wrong>[\d.]+)")
 
 
 class Asked(Struct, frozen=True):
-    """One call of a turn: the shield's decision and, if the call ran, the tool's result."""
+    """A call in a turn: the decision of the shield and, if the call ran, the result of the tool."""
 
     call: Read
     decision: Decision | None
@@ -46,7 +46,7 @@ class Asked(Struct, frozen=True):
 
 
 class Talk(Conversation):
-    """A conversation that is reported to a shield as it happens. A refused call never reaches the desk."""
+    """A conversation that is reported to a shield in real time. A refused call never reaches the desk."""
 
     def __init__(self, clinic: Clinic, rng: random.Random, mess: Mess, session: LiveSession | None) -> None:
         super().__init__(clinic, rng, mess)
@@ -103,7 +103,7 @@ class Talk(Conversation):
 
 
 class Approver:
-    """The reviewer, who approves a call if the handbook permits it given the true facts."""
+    """A reviewer who approves a call if the handbook permits it, given the true facts."""
 
     def __init__(self, log: Log, clinic: Clinic) -> None:
         self.log = log
@@ -126,11 +126,11 @@ class ShieldedPlay(Play):
         self.live = talk
         self.approver = approver
         self.enforced = enforced
-        """Whether the shield stops refused calls. If so, the agent leaves refusals to the shield."""
+        """Whether the shield stops refused calls. The agent then leaves refusals to the shield."""
         self.told = told
         """Whether the agent reads the shield's feedback."""
         self.stuck = 0
-        """How many goals the agent gave up although no call was denied."""
+        """The number of goals that the agent gave up although no call was denied."""
         self._pushed = False
 
     def confirm(self, want: Want) -> None:
@@ -159,7 +159,7 @@ class ShieldedPlay(Play):
             self._heed_advice()
 
     def _heed_advice(self) -> None:
-        """After a call that ran, look up the facts that it lacked, so that later calls have them."""
+        """After a call that ran, look up the facts that were missing, so that later calls have them."""
         noted = [each for asked in self.live.last if asked.decision for each in asked.decision.look_ups]
         if noted:
             self.talk.act([(each.tool, each.arguments) for each in noted])

@@ -36,7 +36,7 @@ policy, both criteria and three worlds.
 
 
 class Score:
-    """How often audit and truth agree, and where they differ."""
+    """How often the audit and the truth agree, and where they differ."""
 
     def __init__(self) -> None:
         self.pairs: Counter[tuple[str, str, str, str]] = Counter()

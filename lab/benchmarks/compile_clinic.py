@@ -46,7 +46,9 @@ Where the two packs differ, most of it is this:
 
 
 def found(pack: Pack, labels: list[dict[str, Any]]) -> Iterator[str]:
-    """Say for how many listed policies a compiled policy cites their sentences, and which policies cite none."""
+    """Report how many listed policies have sentences that a compiled policy cites, and which compiled policies cite no
+    sentences.
+    """
     assert pack.document is not None
     ranges = {label["clause"] + label["reference"]: pack.document.find(label["reference"]) for label in labels}
     cited = {
@@ -85,7 +87,7 @@ def _cites(spans: list[tuple[int, int]], place: tuple[int, int]) -> bool:
 
 
 def agreement(pack: str, seeds: int, count: int, folder: Path, show: int) -> Iterator[str]:
-    """Say how often both packs give the same verdict on a write call, in two worlds and with both criteria."""
+    """Report how often both packs give the same verdict on a write call, in two worlds and with both criteria."""
     write(folder, seeds=range(1, seeds + 1), count=count)
     for mode in ("snapshot", "hindsight"):
         world = folder / "clinic.sqlite" if mode == "snapshot" else None

@@ -66,7 +66,7 @@ card.
 Made by `python lab/benchmarks/consent.py` (folder of the runs as its argument).
 """
 PARTED = "parted"
-"""The label of a write that the readers disagree about."""
+"""The label of a write on which the readers disagree."""
 
 
 class Label(NamedTuple):
@@ -79,15 +79,15 @@ class Label(NamedTuple):
     readers: str
     """The labels of both readers, joined by `/`."""
     pattern: str
-    """`broken` if the pattern over the last message found no consent. It is empty if that is unknown."""
+    """`broken` if the pattern over the last message found no consent. Empty if that is unknown."""
     draw: str
     """`first`, `third`, `fourth` or `fifth`, or for the second draw, the name of its part."""
     weight: str = ""
-    """How many writes in the runs this write represents, if the parts of the draw had different sizes."""
+    """How many writes in the runs this write represents, if the parts of the draw have different sizes."""
 
     @property
     def is_agreed(self) -> bool:
-        """Whether the readers agree that the user consented, or agree that the user did not."""
+        """Whether both readers say that the user consented, or both say that the user did not."""
         return len({each == "consented" for each in self.readers.split("/")}) == 1
 
 
@@ -97,7 +97,7 @@ def labels() -> list[Label]:
 
 
 def runs(folder: Path, parts: Sequence[str] = ("tau1", "tau2")) -> Iterable[tuple[str, Trajectory]]:
-    """Yield the conversations of these parts, under the names that an audit gives them."""
+    """Yield the conversations in these parts, under their names in an audit."""
     identities = Identities()
     for path in [path for part in parts for path in sorted(folder.glob(f"{part}/runs/*.json*"))]:
         for each in read(path):

@@ -35,7 +35,7 @@ TYPES = {str: "string", int: "integer", list: "array"}
 
 
 class Case(Struct, frozen=True):
-    """A call, and how the customer is asked about it: with a card, or with the pack's sentence."""
+    """A call, and the way in which the customer is asked about it: with a card, or with a sentence from the pack."""
 
     id: str
     language: str
@@ -44,7 +44,7 @@ class Case(Struct, frozen=True):
     titles: tuple[str, ...] = ()
     sentence: str = ""
     money: tuple[str, str] = ("", "")
-    """The argument that holds an amount, and its currency."""
+    """The argument that contains an amount, and its currency."""
 
 
 DESKS: dict[str, Any] = yaml.safe_load((ANSWERS / "shown.yaml").read_text(encoding="utf-8"))
@@ -112,7 +112,9 @@ def is_allowed(case: Case, text: str, answer: str) -> bool:
 
 
 def score(files: list[Path]) -> bool:
-    """Print how many answers of each kind count. Return whether enough yes answers count, and no others."""
+    """Print how many answers of each kind are accepted. Return True if enough yes answers are accepted and no others
+    are.
+    """
     cases = {case.id: case for cases in SETS.values() for case in cases}
     counts: Counter[tuple[str, bool, bool]] = Counter()
     wrong: list[str] = []

@@ -28,7 +28,7 @@ WRITES_LABELLED = {
     *("carhire", "fitness", "courier"),
     *("storage", "drycleaner", "solar"),
 }
-"""Trades whose authors labelled every write. A labelled call is a write, whatever its name."""
+"""Trades with labels for every write by their authors. Every labelled call is a write, whatever its name."""
 RULE = "agreed-before-change"
 FILES = {
     "pack.yaml": "format: 1\nname: trade\ndocument: policy.md\n",
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def table() -> str:
-    """Return the decisions for each trade, on writes labelled as agreed and on those labelled as without consent."""
+    """Return the decisions for each trade, on writes labelled as agreed and on writes labelled as without consent."""
     rows = ["| trade | agreed | taken for it | open | accused | without | found | open | missed |", "|---" * 9 + "|"]
     for folder in sorted(path for path in TRADES.iterdir() if path.is_dir()):
         seen = counted(folder)

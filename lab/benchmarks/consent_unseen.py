@@ -58,7 +58,7 @@ CHANGES = frozenset(
 )
 _A_CHUNK = 15
 _LONGEST = 1500
-"""How many characters of a tool's result labelers see."""
+"""The number of characters of a tool result that labelers see."""
 INSTRUCTIONS = """# How to label
 
 An airline's agent talks with a customer and changes bookings with its tools. Each chunk (`label-NN.md`) has {size}
@@ -114,7 +114,7 @@ class Collect:
 
 
 class Labelled(Struct, frozen=True):
-    """A labeler's label for a write."""
+    """A label for a write by one labeler."""
 
     id: str
     label: Label
@@ -180,7 +180,7 @@ def _policy(document: Path) -> str:
 
 
 def _page(write: Write, trajectory: Trajectory) -> str:
-    """Return a conversation up to a write, in the form that labelers read."""
+    """Return a conversation up to a write, in the form for labelers."""
     made = trajectory.events[write.step]
     assert isinstance(made, Call)
     told = [f"# {write.id}", "## The conversation"]
@@ -218,7 +218,7 @@ def _tokens(asked: list[Request]) -> float:
 
 
 def score(folder: Path, to: Path) -> bool:
-    """Print the results for writes that both labelers agree on. Return whether every goal is met."""
+    """Print the results for writes on which both labelers agree. Return True if every goal is met."""
     writes = msgspec.json.Decoder(Write).decode_lines((to / "writes.jsonl").read_bytes())
     said = [_labels(to / f"labels-{name}.jsonl") for name in "ab"]
     pairs = {each.id: tuple(one.get(each.id) for one in said) for each in writes}

@@ -42,7 +42,7 @@ from bylaw_lab.clinic.simulator.generate import write
 HOME = "http://127.0.0.1"
 ROUNDS = 5
 PAINTS = 3
-"""How often the browser opens each page. The median is reported."""
+"""The number of times that the browser opens each page. The median is reported."""
 GOAL = 0.2
 """The maximum server time of any page, in seconds."""
 
@@ -136,7 +136,7 @@ def repeated(folder: Path, calls: int) -> Path:
 
 
 def warm(view: View) -> None:
-    """Load the data of `bylaw view` in a thread, as a request for its first page does."""
+    """Load the data of `bylaw view` in a thread, as the request for its first page does."""
     load_templates()
     view.pack_now()
 
@@ -250,7 +250,7 @@ def waived(reader: TestClient, view: View, number: int) -> tuple[float, float]:
 
 
 def paints(view: View, addresses: list[str]) -> dict[str, tuple[str, str]]:
-    """Return Chromium's work and first contentful paint for each page. The result is empty if there is no browser."""
+    """Return the browser work and the first contentful paint for each page. Empty if there is no browser."""
     executable = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if not executable or importlib.util.find_spec("playwright") is None:
         return {}
@@ -280,7 +280,9 @@ def paints(view: View, addresses: list[str]) -> dict[str, tuple[str, str]]:
 
 
 def painted_at(page: Any, asked: Any, address: str) -> tuple[float, float]:
-    """Return when a page first shows something (wall time), and the thread's processor time, both in milliseconds."""
+    """Return when a page first shows something (wall time), and the processor time of the thread, both in
+    milliseconds.
+    """
     page.goto(address)
     paint = "(performance.getEntriesByName('first-contentful-paint')[0] || {}).startTime"
     while (at := page.evaluate(paint)) is None:

@@ -81,7 +81,7 @@ def read_pages(desks: dict[str, tuple[Any, list[str]]]) -> tuple[Counter[tuple[s
 
 
 def hostile(field: str, *, slash: str = "/") -> str:
-    """Return markup that would call `hit`, a template's braces, bidirectional controls, a terminal escape and a NUL."""
+    """Return markup that would call `hit`, template braces, bidirectional controls, a terminal escape and a NUL."""
     FIELDS.add(field)
     name = f"zz-{field.replace(' ', '-')}"
     return (
@@ -121,7 +121,7 @@ class Inert(HTMLParser):
 
 
 def is_hidden(character: str) -> bool:
-    """Whether a character is invisible or changes the text direction. Places where a word may break do not count."""
+    """Whether a character is invisible or changes the text direction. Possible line breaks are ignored."""
     return unicodedata.category(character) in ("Cc", "Cf") and character not in "\n\t\u00ad\u200b"
 
 
@@ -166,7 +166,7 @@ def _spoil(message: dict[str, Any], *, is_odd: bool) -> None:
 
 
 def add(record: dict[str, Any], name: str, more: dict[str, Any]) -> None:
-    """Add a field to an object in a record's JSON text. Some logs contain other text on purpose."""
+    """Add a field to an object in the JSON text of a record. Some logs contain other text on purpose."""
     try:
         given = json.loads(record[name])
     except ValueError:
@@ -176,7 +176,7 @@ def add(record: dict[str, Any], name: str, more: dict[str, Any]) -> None:
 
 
 def spoiled_pack(folder: Path) -> Path:
-    """Return the clinic's pack with hostile text in its document, definitions, reasons and cases."""
+    """Return the clinic pack with hostile text in its document, definitions, reasons and cases."""
     made = folder / "pack"
     shutil.copytree(find_folder("clinic"), made, ignore=shutil.ignore_patterns("__pycache__", "simulator", "tasks"))
 
@@ -203,7 +203,7 @@ def spoiled_pack(folder: Path) -> Path:
 
 
 def audit_pages(folder: Path) -> tuple[Any, list[str]]:
-    """Return the hostile audit in the console, and the addresses of its pages. People's notes are hostile too."""
+    """Return the hostile audit in the console, and the addresses of its pages. Notes by reviewers are hostile too."""
     pack = spoiled_pack(folder)
     request = Request((spoiled_logs(folder),), str(pack))
     audit(request, folder / "out")

@@ -1,4 +1,4 @@
-"""The results page about the console. Each command writes its own sections and leaves the others unchanged."""
+"""The results page about the console. Each command writes its own sections and keeps the others."""
 
 import re
 from pathlib import Path

@@ -8,7 +8,9 @@ from pathlib import Path
 
 
 class Family:
-    """The CPU time and memory of a driver and its descendants when last seen, including those that have ended."""
+    """The CPU time and memory of a driver and its descendants at the last measurement, including those that
+    have ended.
+    """
 
     def __init__(self, driver: "subprocess.Popen[str]") -> None:
         self._driver = driver

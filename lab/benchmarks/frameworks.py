@@ -212,7 +212,7 @@ def table(columns: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def read_page(page: Path | None) -> dict[str, dict[str, str]]:
-    """Return the cells of each framework from an earlier version of the page."""
+    """Return the cells for each framework from an earlier version of the page."""
     text = page.read_text(encoding="utf-8") if page else ""
     by_package = {LANES[name].versions[0]: name for name in CELLS}
     found: dict[str, dict[str, str]] = {}

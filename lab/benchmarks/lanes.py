@@ -59,7 +59,7 @@ class Lane(NamedTuple):
 
 
 def framework(name: str, package: str, *packages: str) -> Lane:
-    """Return the lane of a framework's adapter, with its own run call and a scripted model on loopback."""
+    """Return the lane for a framework's adapter, with its own run call and a scripted model on loopback."""
     place = name.replace("-", "_")
     return Lane((f"integrations/{place}", f"integrations/test_{place}*.py"), name, packages, (package,))
 
@@ -167,7 +167,7 @@ def run(name: str, lane: Lane, environment: Path, *, fresh: bool) -> tuple[Outco
 
 
 def prepare(name: str, lane: Lane, environment: Path, *, fresh: bool) -> Path:
-    """Return the Python of the lane's environment."""
+    """Return the Python of the environment of the lane."""
     python = environment / "bin" / "python"
     if fresh:
         shutil.rmtree(environment, ignore_errors=True)

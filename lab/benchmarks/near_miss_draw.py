@@ -1,10 +1,10 @@
 """Draws write calls of the airline for readers, who label near-misses before any of our methods is counted.
 
-`plain` draws 50 conversations of tau2 with writes, unfiltered, so few of their calls are near-misses. `strata` looks
-for more near-misses in the 950 conversations of tau1. It takes every call that the pack's observations flag for a
-reason other than a price, and a sample of each other kind. The number of calls in each stratum gives the weights. It
-also creates near-misses: it removes one look-up from conversations that ended as their task requires. `further` creates
-more of these from other conversations.
+`plain` draws 50 unfiltered conversations of tau2 with writes, so few of their calls are near-misses. `strata` looks for
+more near-misses in the 950 conversations of tau1. It takes every call that the pack's observations flag for a reason
+other than a price, and a sample of each other kind. The number of calls in each stratum gives the weights. It also
+creates near-misses: it removes one look-up from conversations that ended as their task requires. `further` creates more
+of these from other conversations.
 """
 
 import random
@@ -23,13 +23,13 @@ from bylaw.trace import Call, Event, Result, Trajectory, read
 
 SEED = 12
 Place = tuple[str, int]
-"""A write call, as its conversation and step."""
+"""A write call, given by its conversation and step."""
 PRICES = {"modify-cabin-price"}
 """Policies about the cost of a change, not about whether it is allowed."""
 DRAWN = {"flagged": 100, "unnamed": 12, "price": 10, "other": 24, "without": 48}
 """The maximum number of calls drawn from each stratum."""
 FURTHER = 48
-"""How many calls `further` creates."""
+"""The number of calls that `further` creates."""
 _WITHOUT = "-without-"
 """Separates the id of a conversation from the removed look-up."""
 
@@ -43,16 +43,16 @@ class Read(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """A draw of conversations, and the file with the readers' labels."""
+    """A draw of conversations, and the file with the labels from readers."""
 
     pack: Pack
     policy: Path
     labels: Path
     conversations: list[Read]
     strata: dict[Place, str]
-    """The stratum of each call. It is empty for a draw without strata."""
+    """The stratum of each call. Empty for a draw without strata."""
     sizes: dict[str, int]
-    """How many calls each stratum was drawn from."""
+    """The number of calls in each stratum from which calls were drawn."""
 
     @property
     def places(self) -> list[Place]:
@@ -182,8 +182,8 @@ def _text(result: Result) -> str:
 def _made(
     pack: Pack, found: Sequence[tuple[Trajectory, Path]], chance: random.Random, wanted: int
 ) -> Iterator[tuple[Trajectory, Path, int]]:
-    """Yield conversations with a good outcome, each with one look-up removed. It shows an entity that the
-    write names.
+    """Yield conversations with a good outcome, each without one look-up. This look-up shows an entity that the write
+    names.
     """
     well = [each for each in found if each[0].outcome is not None and each[0].outcome.good]
     count = 0
@@ -200,7 +200,7 @@ def _made(
 
 
 def _look_ups(pack: Pack, trajectory: Trajectory, step: int) -> list[int]:
-    """Return the steps of the reads before a write whose results name an entity that the write names."""
+    """Return the steps of the reads before a write that show an entity named by the write."""
     call = trajectory.events[step]
     assert isinstance(call, Call)
     answers = [

@@ -35,7 +35,7 @@ from bylaw_lab.search import ModelSearch
 CLINIC_TOOLS = Path(__file__).parents[1] / "packs" / "clinic_compiled" / "source" / "tools.json"
 CLINIC_SEARCHED = 30
 SEARCHED = {"flagged": 200, "without": 200, "other": 6, "price": 3, "unnamed": 3}
-"""How many calls of each stratum the model search covers at most."""
+"""The maximum number of calls in each stratum for the model search."""
 RESAMPLED = 2000
 Found = dict[Place, bool]
 
@@ -86,7 +86,7 @@ def read_words(file: Path) -> dict[Place, dict[str, str]]:
 
 
 def read_labels(file: Path, *, amounts: bool = False) -> Found:
-    """Return for each airline call whether readers call it a near-miss: allowed, but not shown to be allowed.
+    """Return whether readers call each airline call a near-miss: allowed, but not shown to be allowed.
 
     With `amounts`, a call is also a near-miss if only the amount that the customer pays or gets back was not shown.
     """
@@ -157,7 +157,7 @@ def told(domain: Domain, way: str, found: Found) -> Iterator[str]:
 
 
 def differing(domain: Domain, said: Mapping[Place, Mapping[str, str]]) -> Iterator[str]:
-    """Count calls that observations flag and readers do not, by policy and by the readers' labels."""
+    """Count calls that observations flag and readers do not, by policy and by label."""
     found: Counter[tuple[str, str]] = Counter()
     divided: Counter[tuple[str, str]] = Counter()
     for place, policies in grounds(domain).items():

@@ -32,11 +32,11 @@ RUNS = {
     "gpt-4o_test_nopolicy": "nothing",
     "gpt-4o_test_wiki_t4_nopolicy": "articles alone",
 }
-"""For each file of runs, which part of the policy the agent's prompt contains."""
+"""The part of the policy in the agent's prompt, for each file of runs."""
 
 
 def audited(data: Path, pack: Path, out: Path) -> Iterator[tuple[str, Mapping[str, Any], list[Mapping[str, Any]]]]:
-    """For each file of runs, yield its name, its agent's rates and its calls under a pack."""
+    """For each file of runs, yield its name, the rates of its agent and its calls under a pack."""
     for name in RUNS:
         file = data / "verified" / "runs" / f"{name}.json.gz"
         request = Request((file,), str(pack), world=data, tasks=data / "tau2" / "tasks-verified.json")

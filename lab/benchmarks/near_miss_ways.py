@@ -1,4 +1,4 @@
-"""Methods that find what an agent had been shown before a write call. All use the same guards."""
+"""Methods to find what an agent had been shown before a write call. All use the same guards."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ from bylaw.trace import Trajectory
 from bylaw_lab.search import ModelSearch
 
 SHOWN = 20
-"""How many conversations look-up code is tested on."""
+"""The number of conversations for testing look-up code."""
 
 
 class Domain(NamedTuple):
@@ -32,25 +32,25 @@ class Domain(NamedTuple):
     pack: Pack
     trajectories: Sequence[tuple[Trajectory, World | None]]
     places: set[Place] | None
-    """The calls that count. None means all calls."""
+    """The calls to count. None means all calls."""
     truth: dict[Place, bool]
     cards: Mapping[str, Card]
     searched: set[Place]
     """The write calls that the model search covers."""
     wider: dict[Place, bool] | None = None
-    """The truth if amounts that had not been shown also count."""
+    """The truth if amounts that had not been shown are also counted."""
     strata: dict[Place, str] | None = None
     sizes: dict[str, int] | None = None
-    """How many calls each stratum was drawn from, for a draw with strata."""
+    """The number of calls in each stratum, for a draw with strata."""
 
 
 def flagged(pack: Pack, domain: Domain, places: set[Place] | None = None) -> dict[Place, bool]:
-    """Return for each write call, or those in `places`, whether it is a near-miss by the paper's criterion."""
+    """Return whether each write call, or each one in `places`, is a near-miss by the paper's criterion."""
     return {place: worst(list(said.values())) == "near_miss" for place, said in _verdicts(pack, domain, places).items()}
 
 
 def executed(domain: Domain) -> set[Place]:
-    """Return the write calls that no result refused."""
+    """Return the write calls that were not refused by a result."""
     return {
         (trajectory.id, call.made.step)
         for trajectory, world in domain.trajectories
@@ -97,7 +97,9 @@ def by_code(domain: Domain, chat: Chat) -> tuple[dict[Place, bool], Lookups]:
 
 
 def by_code_of_policies(domain: Domain, chat: Chat) -> tuple[dict[Place, bool], Lookups]:
-    """Judge the calls with look-up functions that were each written for one policy and used only for that policy."""
+    """Judge the calls with look-up functions that were each written for one policy and are used only for that
+    policy.
+    """
     read = {name: fields_read([guard], domain.pack.schema) for name, guard in domain.pack.guards.items()}
     desk = Desk(at_hand(chat))
     while True:

@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def decision_files() -> list[str]:
-    """Return our files that the README's decision uses the second time."""
+    """Return our files that the decision in the README uses when it is made a second time."""
     call = {"patient_id": "P121", "appointment_id": "A0362", "late_fee": "0.00", "reason": "illness"}
     entered: set[str] = set()
     with Shield("clinic").session("chat-17") as session:
@@ -67,7 +67,7 @@ def decision_files() -> list[str]:
 
 
 def audit_files() -> list[str]:
-    """Return our files used by the audit of the conversation that uses most."""
+    """Return our files that the audit uses for the conversation that needs the most files."""
     found: list[list[str]] = []
     with tempfile.TemporaryDirectory(prefix="bylaw-path-") as folder:
         place = Path(folder)
@@ -88,7 +88,7 @@ def audit_files() -> list[str]:
 
 
 def files_of(entered: Iterable[str]) -> list[str]:
-    """Return our files that contain one of the called functions."""
+    """Return our files with at least one function that was called."""
     return sorted(Path(file).relative_to(SOURCE).as_posix() for file in entered if is_ours(file))
 
 
@@ -147,7 +147,7 @@ def name_of(file: Path) -> str:
 
 
 def imported(name: str, file: Path, modules: Iterable[str]) -> set[str]:
-    """Return the modules that a file imports anywhere."""
+    """Return the modules that a file imports, anywhere in the file."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):

@@ -39,7 +39,7 @@ class Peer(NamedTuple):
     short: str = ""
     """The part of the rule that the package cannot express."""
     live: str = ""
-    """The script for parsed messages, if it is a different one."""
+    """The script for parsed messages, if there is a separate one."""
 
 
 PEERS = (
@@ -80,7 +80,9 @@ def main() -> int:
 
 
 def prepare(peer: Peer, folder: Path) -> str | None:
-    """Return the Python of the peer's environment, which is created if needed. Return None if that fails."""
+    """Return the Python of the environment for this package. The environment is created if needed. Return None if that
+    fails.
+    """
     if not peer.requirement:
         return sys.executable
     if peer.needs and shutil.which(peer.needs) is None:
@@ -114,9 +116,9 @@ def report(
     decided: dict[str, list[bool | str]],
     wanted: list[bool],
 ) -> int:
-    """Print the table. Return 1 if a peer that reads the history decides more traces than Bylaw.
+    """Print the table. Return 1 if a package that reads the history decides more traces than Bylaw.
 
-    `quickest` holds the microseconds per trace, from the fastest time of each trace, which other load affects least.
+    `quickest` contains the microseconds per trace, from the fastest time of each trace, which other load affects least.
     """
     best = {name: max(found, default=0.0) for name, found in rates.items()}
     print(f"{'package':24} {'traces per CPU s':>16} {'median':>8}  {'quickest us':>11}  four cases")
@@ -137,8 +139,8 @@ def report(
     middle = {name: sorted(found)[len(found) // 2] for name, found in rates.items() if found}
 
     def ratios(one: str, other: str) -> str:
-        """Say how many times as many traces one package decides as another: by best rounds, by medians, and by fastest
-        times.
+        """Return how many times as many traces one package decides as another: by best rounds, by medians, and by
+        fastest times.
         """
         found = (best[one] / best[other], middle[one] / middle[other], quickest[other] / quickest[one])
         return ", ".join(f"{ratio:.2f}" for ratio in found)

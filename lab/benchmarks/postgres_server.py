@@ -26,12 +26,12 @@ SETTINGS = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method"
 def server(*, is_synced: bool = True) -> Generator[str]:
     """Yield the address of a server with default settings. It runs until the end of the `with` block.
 
-    If it is not synced, it does not wait for the disk. Its data then survives a killed server, but not a crash of the
+    An unsynced server does not wait for the disk. Its data then survives a killed server, but not a crash of the
     machine.
     """
     folder = Path(mkdtemp(prefix="bylaw-postgres-"))
-    # The keeper process survives this one. If this process is killed, the keeper's input ends, and the keeper stops the
-    # server.
+    # The keeper process survives this process. If this process is killed, the input of the keeper ends, and the keeper
+    # stops the server.
     keeper = subprocess.Popen([sys.executable, __file__, folder], stdin=subprocess.PIPE, start_new_session=True)
     if os.geteuid() == 0:
         os.chown(folder, _user().pw_uid, _user().pw_gid)
@@ -72,7 +72,7 @@ def crash(address: str) -> None:
             os.kill(pid, how)
     while any(_is_alive(pid) for pid in (first, *children)):
         time.sleep(0.01)
-    # A dead process that was not waited for would look like a running server.
+    # A dead process looks like a running server until somebody waits for it.
     for left in (_home(address) / "data" / "postmaster.pid", *_home(address).glob(".s.PGSQL.*")):
         left.unlink(missing_ok=True)
 
@@ -103,7 +103,7 @@ def settings(address: str) -> str:
 
 
 def syncs(address: str) -> int:
-    """Return how often the server's log was synced so far."""
+    """Return the number of times that the server's log was synced so far."""
     import psycopg
 
     with psycopg.connect(address) as connection:
@@ -155,8 +155,8 @@ def _found() -> Path | None:
 
 
 def _lend_programs(folder: Path) -> None:
-    """Put the programs where the server's user can run them. That user may not be able to read the original folder,
-    such as one in /root.
+    """Copy the programs to a place where the server's user can run them. That user may not be able to read the original
+    folder, such as one in /root.
     """
     found = _found()
     if found is None:
@@ -191,7 +191,7 @@ def _programs(folder: Path) -> Path:
 
 @cache
 def _user() -> pwd.struct_passwd:
-    """Return the user that the server runs as if we are root. It refuses to run as root."""
+    """Return the user for running the server if we are root. The server refuses to run as root."""
     with suppress(KeyError):
         return pwd.getpwnam("postgres")
     return pwd.getpwnam("nobody")

@@ -70,8 +70,8 @@ def attacked(data: Path) -> Iterator[tuple[Pack, Trajectory]]:
 
 
 def differs(pack: Pack, talk: Trajectory, verdict: CallVerdict) -> str:
-    """Compare a call's judgement by a session that has seen only earlier events with the audit's. The text is empty if
-    they agree.
+    """Compare the judgement of a call by a session with only the earlier events and by the audit. Empty if they
+    agree.
     """
     step = verdict.made.step
     session = Session(pack, context=talk.context)

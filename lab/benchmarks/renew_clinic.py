@@ -50,7 +50,7 @@ def main(folder: Path) -> int:
     lines = "".join(f"{json.dumps({'custom_id': key, 'text': text})}\n" for key, text in used.items())
     for file in [*ANSWERS.glob("*.jsonl"), *(file for pattern in MADE for file in PACK.glob(pattern))]:
         file.unlink()
-    # Committed recordings never change. New recordings get a file of their own.
+    # Committed recordings never change. New recordings go into a separate file.
     (ANSWERS / f"{hashlib.sha256(lines.encode()).hexdigest()[:12]}.jsonl").write_text(lines, encoding="utf-8")
     for name, text in assemble(given, work, name="clinic-compiled").items():
         (PACK / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,6 @@
-"""Compares learned weights with the true rule set and the paper's loss, using noisy labels and three wrong rules."""
+"""Compares learned weights with the true rule set and with the paper's loss, using noisy labels and three wrong
+rules.
+"""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -16,11 +18,11 @@ from bylaw_lab.clinic.simulator.generate import simulated
 NOISE = 0.05
 SEEDS = range(10)
 Broken = tuple[tuple[bool, ...], bool]
-"""The rules that a trajectory breaks, and whether it is safe."""
+"""The rules that a trajectory breaks, and whether the trajectory is safe."""
 
 
 def synthetic(rng: random.Random, count: int, *, true: int = 30, wrong: int = 3) -> list[Broken]:
-    """Return trajectories that sometimes break true rules, and often break wrong rules, which is harmless."""
+    """Return trajectories that sometimes break true rules and often break wrong rules, which is harmless."""
     made: list[Broken] = []
     rates = [rng.choice([0.005, 0.01, 0.03]) for _ in range(true)]
     for _ in range(count):
@@ -40,8 +42,8 @@ WRONG = {
 def clinic(seed: int, count: int) -> tuple[list[str], list[Broken]]:
     """Return simulated conversations: the rules that their acts break, and whether the simulator finds no violation.
 
-    The pack's guards find broken policies without a database. So the rules have less information than the labels, and
-    even the true rule set makes mistakes.
+    The guards of the pack find broken policies without a database. So the rules have less information than the labels,
+    and even the true rule set makes mistakes.
     """
     pack = load_pack("clinic")
     texts = {name: f'ALWAYS (write IMPLIES NOT "breaks {name}")' for name in sorted(pack.guards)} | WRONG
@@ -81,10 +83,10 @@ def acts(pack: Pack, trajectory: Trajectory) -> Iterator[set[str]]:
 def experiment(
     title: str, rules: Sequence[str], wrong: int, taught: Sequence[Broken], tested: Sequence[Broken]
 ) -> None:
-    """Train on the first trajectories, with noisy labels, and test on the others, with clean labels.
+    """Train on the first trajectories with noisy labels, and test on the others with clean labels.
 
-    A single draw of noise and a single random start say little, especially for the paper's loss. So each is repeated
-    for all `SEEDS`.
+    A single draw of noise and a single random start say little, especially for the paper's loss. So everything is
+    repeated for all `SEEDS`.
     """
     test = [LabelledAct(tuple(-float(b) for b in broken), safe) for broken, safe in tested]
     truth = [1.0] * (len(rules) - wrong) + [0.0] * wrong
@@ -128,7 +130,7 @@ def learning(*, teach: int = 2000, test: int = 1000) -> None:
 
 
 def own_rules(*, conversations: int = 600) -> None:
-    """Measure the clinic pack's own rules, labelled with the simulator's judgement of each write."""
+    """Measure the rules of the clinic pack, with labels from the simulator for each write."""
     made = list(simulated(5, conversations))
     labels = {
         each.trajectory.id: [Label(label.trajectory, label.safe, label.step) for label in each.labels]

@@ -48,7 +48,7 @@ from bylaw_lab.clinic.simulator.generate import simulated
 from bylaw_lab.clinic.simulator.world import build
 
 EACH = 5000
-"""How many conversations each seed and each file has."""
+"""The number of conversations for each seed and in each file."""
 OPENING = b'"messages":[{'
 
 
@@ -86,7 +86,7 @@ def main() -> int:
 
 
 def write_logs(folder: Path, count: int, distinct: int) -> int:
-    """Write files of 5,000 conversations. Files beyond `distinct` repeat earlier files with other ids."""
+    """Write files of 5,000 conversations. After `distinct` files, earlier files are repeated with other ids."""
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     world = folder / "clinic.sqlite"
     if not world.is_file():
@@ -111,7 +111,7 @@ def write_logs(folder: Path, count: int, distinct: int) -> int:
 
 
 def timed(number: int) -> bytes:
-    """Return the beginning of a conversation's first message, with a time on the file's day."""
+    """Return the beginning of the first message in a conversation, with a time on the day of the file."""
     return b'"messages":[{"time":"2025-04-%02dT09:00:00Z",' % (1 + number % 30)
 
 
@@ -132,7 +132,7 @@ def shards_of(given: Any) -> int:
 
 
 def run(given: Any, out: Path) -> int:
-    """Run an engine once. The other commands start this in a process of its own."""
+    """Run an engine once. The other commands start this in a separate process."""
     engine = RayEngine(given.workers) if given.engine == "ray" else LocalEngine(given.workers)
     audit_in_shards(request_for(given.folder, given.count), out, engine, size=given.shard)
     return 0
@@ -168,7 +168,7 @@ def cost(given: Any) -> int:
 
 
 def watch(given: Any) -> int:
-    """Run once, resuming an earlier run, and report the cost after every tenth of the shards."""
+    """Run once, resuming an earlier run, and report the cost after each tenth of the shards."""
     out = given.folder / f"out-{given.engine}"
     shards = shards_of(given)
     engine = Family(started(given, out))
@@ -188,7 +188,7 @@ def loaded() -> str:
 
 
 def plain_loop(request: Request, out: Path) -> None:
-    """Judge every conversation in order, with its rows in memory, then write the tables and the summary."""
+    """Judge every conversation in order, with all rows in memory, then write the tables and the summary."""
     examiner = Examiner(request)
     names = Identities()
     rows = Rows({policy.id: policy.severity for pack in examiner.shelf.packs for policy in pack.policies.values()})
@@ -211,7 +211,7 @@ def plain_loop(request: Request, out: Path) -> None:
 
 
 def kills(given: Any) -> int:
-    """Compare a run that is repeatedly killed at random with an undisturbed run, row by row in every table.
+    """Compare a run that is killed repeatedly at random times with an undisturbed run, row by row in every table.
 
     The undisturbed run always uses the local engine, and runs once.
     """
@@ -228,8 +228,7 @@ def kills(given: Any) -> int:
         process = started(given, out)
         while process.poll() is None:
             left = given.kills - sum(done.values())
-            # The kills come at random times, on average a tenth of the run apart, and sooner if less of the run is
-            # left.
+            # The kills come at random times, on average a tenth of the run apart, and sooner near the end of the run.
             wait = draw.uniform(0.2, 1.8) * shards / (given.kills + 1)
             parts = made_parts(out)
             while process.poll() is None and (left == 0 or made_parts(out) < parts + wait):
@@ -237,7 +236,7 @@ def kills(given: Any) -> int:
             if process.poll() is not None or not left:
                 continue
             workers = children(process.pid)
-            # Only Ray's workers are killed. A cluster survives its drivers only if no driver started it.
+            # Kill only Ray's workers. A cluster survives its drivers only if no driver started it.
             whom = "driver" if given.engine == "local" and (draw.random() < 0.4 or not workers) else "worker"
             if whom == "worker" and not workers:
                 continue
@@ -254,7 +253,7 @@ def kills(given: Any) -> int:
 
 
 def is_whole(out: Path, count: int) -> bool:
-    """Whether an earlier command left the result of a run over this number of conversations."""
+    """Whether an earlier command stored the result of a run over this number of conversations."""
     path = out / "tables" / "schema.json"
     return path.is_file() and json.loads(path.read_bytes())["tables"]["conversations"]["rows"] == count
 
@@ -264,7 +263,7 @@ def made_parts(out: Path) -> int:
 
 
 def same_rows(one: Path, other: Path, table: str) -> tuple[bool, int]:
-    """Whether two audits have the same rows in a table, and how many."""
+    """Whether two audits have the same rows in a table, and the number of rows."""
 
     def rows(out: Path) -> Any:
         found = arrow("dataset").dataset(out / "tables" / table, partitioning="hive").to_table()
@@ -277,7 +276,9 @@ def same_rows(one: Path, other: Path, table: str) -> tuple[bool, int]:
 
 
 def sql(given: Any) -> int:
-    """Measure the seconds of built-in queries over many calls. These are an audit's calls with new ids and days."""
+    """Measure the seconds of built-in queries over many calls. These are the calls of an audit with new ids and
+    days.
+    """
     source, out = given.out or given.folder / "out-local", given.folder / "out-many"
     if not (source / "tables").is_dir():
         raise SystemExit("run `cost` first, or give tables by --out: they are repeated")
@@ -303,7 +304,7 @@ REPEATED = ("calls", "conversations")
 
 
 def repeat_tables(source: Path, out: Path, rows: int) -> None:
-    """Repeat the tables until they have this many calls. JSON lines are left out, because queries of rates do not read
+    """Repeat the tables until they have this many calls. JSON lines are left out, because rate queries do not read
     them.
     """
     import duckdb

@@ -27,7 +27,7 @@ from bylaw.audit.batch.tables import TABLES, WRITTEN, arrow_schema
 from bylaw.audit.request import Request
 
 CALLS, FLAGGED = 3, 20
-"""Each conversation has the first number of calls. One in the second number of conversations has a finding."""
+"""The number of calls in each conversation, and the number of conversations for each conversation with a finding."""
 AT_ONCE = 1 << 17
 RECORD = json.dumps({"agent": "bot", "policies": [{"id": "late-cancel-fee", "because": "the fee is $40.00"}] * 4})
 POLICIES = [

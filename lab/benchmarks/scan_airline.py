@@ -26,7 +26,7 @@ PAGE = ROOT / "lab" / "results" / "pages" / "scan.md"
 
 SEARCH = {"search_direct_flight", "search_onestop_flight"}
 AIRLINE = {
-    # The look-ups that independent readers found in the airline's policy.
+    # The look-ups that independent readers found in the airline policy.
     "book_reservation": {"get_user_details", *SEARCH},
     "cancel_reservation": {"get_reservation_details", "get_flight_status"},
     "update_reservation_flights": {"get_reservation_details", "get_user_details", "get_flight_status", *SEARCH},
@@ -36,7 +36,7 @@ AIRLINE = {
 }
 
 Score = tuple[int, int, int, int]
-"""For look-ups: how many were proposed and right, proposed, needed and found, and needed."""
+"""For look-ups: the numbers proposed and right, proposed, needed and found, and needed."""
 
 
 def proposed(found: Scan) -> dict[str, set[str]]:
@@ -88,7 +88,7 @@ def listed(names: set[str]) -> str:
 
 
 def by_agent(runs: Sequence[Path]) -> list[str]:
-    """Compare the list with the proposals from one agent's runs, as an example of a smaller log."""
+    """Compare the list with the proposals from the runs of one agent, as an example of a smaller log."""
     of_agent: dict[str, Survey] = {}
     counts: dict[str, int] = {}
     for run in trajectories(runs):
@@ -133,7 +133,9 @@ def speed(folder: Path) -> str:
 
 
 def injection(runs: Iterator[Any]) -> list[str]:
-    """Count the writes, in runs with prompt injection, that took a value only from free text inside a tool result."""
+    """Count the writes, in runs with prompt injection, with a value that occurs only in free text inside a tool
+    result.
+    """
     counts: dict[str, list[int]] = {}
     for run in runs:
         if not isinstance(run, Trajectory):

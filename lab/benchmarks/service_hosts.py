@@ -1,7 +1,7 @@
 """Lightweight hosts of agents. Their requests are generated in advance, and they only read the responses.
 
-Each host has its own conversations and keeps its connections open. It sends a conversation's next request after the
-response to the last one. Requests of different conversations are independent.
+Each host has its own conversations and keeps its connections open. It sends the next request of a conversation after
+the response to the last one. Requests of different conversations are independent.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from service_traffic import requests_of
 from bylaw.trace import Trajectory
 
 NAME = b"conversation-0000000"
-"""A placeholder for the conversation's name in the generated requests. All names have the same length."""
+"""A placeholder for the name of the conversation in the generated requests. All names have the same length."""
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 
@@ -98,7 +98,7 @@ class Host:
         self._free: list[Wire] = []
         self._all: list[Wire] = []
         self.took: list[float] = []
-        """Seconds from the time a request is due to its response."""
+        """The seconds from the due time of a request to its response."""
         self.wrong: list[bytes] = []
         self.sent = 0
 
@@ -113,7 +113,7 @@ class Host:
         self._free += [await self.connect() for _ in range(connections)]
 
     def send(self, due: float, then: Callable[[], None] | None = None) -> None:
-        """Send a request that is due, on a free or a new connection."""
+        """Send a request that is due, on a free connection or a new one."""
         self.sent += 1
         talk = self._talks.next()
         if self._free:
@@ -142,7 +142,7 @@ class Host:
 
 
 async def hosts_of(port: int, talks: Iterable[Talks], kind: type[Host] = Host) -> list[Host]:
-    """Return one host for each of the talks, each with one open connection."""
+    """Return one host for each `Talks` object, each with one open connection."""
     found = [kind(port, each) for each in talks]
     for host in found:
         await host.ready(1)

@@ -44,7 +44,7 @@ ONE_FIRST = 0.3
 
 
 ROUNDS = 3
-"""How often a request is sent at most."""
+"""The maximum number of times that a request is sent."""
 
 
 class Unanswered(Exception):
@@ -96,7 +96,7 @@ class Run:
         await service.ready()
         clients = self._clients()
         await asyncio.sleep(after)
-        # The other services still respond to their clients, which may continue the killed service's conversations.
+        # The other services still respond to their clients, which may continue conversations of the killed service.
         if one_first and service.fell_one():
             await asyncio.sleep(ONE_FIRST)
         service.stop(signal.SIGKILL)
@@ -124,7 +124,9 @@ class Run:
             self._work.give_back(rest)
 
     def lost(self, log: Store) -> list[str]:
-        """Return acknowledged entries that the log lacks or has changed, and entries that no client requested."""
+        """Return acknowledged entries that are missing from the log or changed in it, and entries that no client
+        requested.
+        """
         faults: list[str] = []
         for name, told_here in self.told.items():
             history = read_history(log.conversation("default", name))
@@ -166,7 +168,9 @@ class Run:
         return len(waiting), faults
 
     async def _asked(self, connection: Connection, request: Request) -> tuple[int, bytes]:
-        """Send a request twice if needed, because a worker notices a lost database connection only at a request."""
+        """Send a request twice if needed, because a worker notices a lost database connection only when it gets a
+        request.
+        """
         for _ in range(ROUNDS):
             status, body = await connection.ask(request.sent)
             if status != 503:

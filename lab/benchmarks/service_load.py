@@ -32,7 +32,7 @@ from bylaw.trace import Call, Message, Trajectory
 
 HOSTS = 64
 OPEN = 384
-"""How many conversations are open at the same time."""
+"""The number of conversations that are open at the same time."""
 
 
 async def closed_loop(hosts: Sequence[Host], seconds: float) -> int:
@@ -60,7 +60,9 @@ async def closed_loop(hosts: Sequence[Host], seconds: float) -> int:
 
 
 async def open_loop(hosts: Sequence[Host], rate: float, seconds: float) -> tuple[list[float], float]:
-    """Send requests when they are due. Return the seconds until each response, and the generator's worst delay."""
+    """Send requests when they are due. Return the seconds until each response, and the longest delay of the
+    generator.
+    """
     for host in hosts:
         host.took.clear()
     count, late, sent = int(rate * seconds), 0.0, 0
@@ -97,7 +99,7 @@ def busy() -> tuple[float, float]:
 
 
 def speed() -> float:
-    """Return the CPU seconds of a million turns of a small loop, which takes longer on shared cores."""
+    """Return the CPU seconds of a million turns of a small loop. The loop takes longer on shared cores."""
     started, total = time.process_time(), 0
     for number in range(1_000_000):
         total += number * number
@@ -105,11 +107,11 @@ def speed() -> float:
 
 
 def deciding(recorded: Sequence[Trajectory]) -> float:
-    """Return the CPU seconds of a decision and its events, in this process and without a log."""
+    """Return the CPU seconds for a decision and its events, in this process and without a log."""
     shield, decided, started = Shield("clinic"), 0, 0.0
     for number, trajectory in enumerate([*recorded] * 6):
         if number == len(recorded) * 2:
-            # What is created only once is created now, so that it is not measured.
+            # Things that are created only once exist by now, so restart the measurement here.
             decided, started = 0, time.process_time()
         session = shield.session(trajectory.id)
         for step, event in enumerate(trajectory.events):

@@ -123,7 +123,7 @@ class Forger:
         self.entries.append(made)
 
     def sign(self, removal: Removal, key: bytes) -> bytes:
-        """Return the body of a removal at the end of the chain, signed with the adversary's own key."""
+        """Return the body of a removal at the end of the chain, signed with the attacker's own key."""
         self.write()
         last = self.entries[-1]
         body = encode(removal)
@@ -285,7 +285,7 @@ FORGERIES: dict[str, Callable[[Forger], None]] = {
 
 
 def written(path: Path) -> None:
-    """Write a log with every kind of entry that somebody could tamper with."""
+    """Write a log with every kind of entry that an attacker could change."""
     with Log(str(path)) as log:
         store = log.journal.store
         log.append([Draft(NORTH, "old", "event", b'{"said":"hello"}') for _ in range(3)])
@@ -338,7 +338,7 @@ def forged(log: Path, copy: Path, forge: Callable[[Forger], None]) -> None:
 
 
 def table(folder: Path) -> tuple[list[str], int]:
-    """Return the rows, and how many attacks went undetected."""
+    """Return the rows, and the number of undetected attacks."""
     log, kept, rows, undetected = folder / "log.db", folder / "log.anchor", list[str](), 0
     written(log)
     store = open_store(str(log))

@@ -22,7 +22,7 @@ from bylaw.trace import Call, Message, Result, Trajectory
 from bylaw_lab.clinic.simulator.generate import simulate
 
 OPEN = 400
-"""How many conversations are open at the same time."""
+"""The number of conversations that are open at the same time."""
 
 
 class Request(NamedTuple):
@@ -53,8 +53,8 @@ def told(event: Message | Call | Result) -> tuple[Any, ...]:
 
 
 def requests_of(trajectory: Trajectory, name: str, *, apart: bool = False) -> list[Request]:
-    """Return one request per call, with the events since the last one. With `apart`, events are sent in requests of
-    their own.
+    """Return one request per call, with the events since the last one. With `apart`, events are sent in separate
+    requests.
     """
     found: list[Request] = []
     events: list[dict[str, Any]] = []
@@ -80,7 +80,7 @@ def requests_of(trajectory: Trajectory, name: str, *, apart: bool = False) -> li
 
 
 def name_of(request: bytes) -> str:
-    """Return the name of a request, including the name of its conversation."""
+    """Return the name of a request, which includes the name of its conversation."""
     found = re.search(rb'"conversation": "([^"]+)", "request": "([^"]+)"', request)
     return b"/".join(found.groups()).decode() if found else ""
 
@@ -120,7 +120,7 @@ class Work:
         self._made = 0
 
     def next(self) -> tuple[Request, deque[Request]]:
-        """Return a request and the rest of its conversation, which the caller gives back after the response."""
+        """Return a request and the rest of its conversation, which the caller must return after the response."""
         while True:
             if len(self._queues) < OPEN:
                 recorded = self._recorded[self._made % len(self._recorded)]
@@ -152,7 +152,8 @@ class Service:
         begin = f"import sys; sys.path.append({here!r}); {first}; from bylaw.cli import main; main()"
         command = [sys.executable, "-c", begin, "serve", "--pack", pack]
         if "://" in store:
-            # By default, the anchors are next to a log file. With a server, they would be in the current folder.
+            # By default, the anchors are next to a log file. With a database server, they would be in the current
+            # folder.
             command += ["--anchors", str(Path(tempfile.gettempdir()) / f"bylaw-{self.port}.anchors")]
         self.process = subprocess.Popen(
             [*command, "--store", store, "--port", str(self.port), "--workers", str(workers)],
@@ -179,7 +180,7 @@ class Service:
         return int(re.search(rb"bylaw_log_commits_total (\d+)", page)[1])  # type: ignore[index]
 
     def workers(self) -> list[int]:
-        """Return the worker processes of the service. The list is empty if it has only one process."""
+        """Return the worker processes of the service. The list is empty if the service has only one process."""
         pid = self.process.pid
         return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
@@ -251,7 +252,7 @@ class Fleet:
 
 
 def started(store: str, services: int, workers: int, *, stderr: int | None = None) -> Service | Fleet:
-    """Return one service with its workers, or several services with as many workers each."""
+    """Return one service with these workers, or several services with as many workers each."""
     if services == 1:
         return Service(store, workers=workers, stderr=stderr)
     return Fleet(store, services, workers=workers, stderr=stderr)

@@ -67,7 +67,7 @@ class Cell(Struct):
     no_yes: int = 0
     at_once: int = 0
     answers: Counter[str] = field(default_factory=Counter[str])
-    """The shield's answers. An `ask` is counted by who is asked."""
+    """The answers of the shield. An `ask` is counted by the person who is asked."""
     stuck: int = 0
     notes: list[str] = field(default_factory=list[str])
 
@@ -140,9 +140,9 @@ def play(
 
 
 def kind_of(decision: Decision) -> str:
-    """Return the kind of a decision's answer.
+    """Return the kind of answer in a decision.
 
-    Denials for procedure, such as a missing yes, are a separate kind. So are questions to a reviewer.
+    Denials for a missing step, such as a missing yes, are a separate kind. So are questions to a reviewer.
     """
     if decision.answer == "deny":
         denying = {ground.kind for ground in decision.grounds if ground.answer == "deny"}
@@ -188,7 +188,7 @@ HEADS = {
     "again": 5,
     "ask person": 10,
 }
-"""The columns with their widths. From `deny` on, they count the shield's answers."""
+"""The columns with their widths. From `deny` on, they count answers of the shield."""
 
 
 def lines(cells: dict[tuple[Setting, str], Cell]) -> Iterator[str]:

@@ -38,7 +38,7 @@ session.
 MANY = 10_000
 CONSENTED = re.compile(r"  agreed:\n    consented: told\n    description: (.*)\n(?:    .*\n)+")
 CONSENT = 1.15
-"""The maximum ratio to a decision without consent."""
+"""The maximum time of a decision with consent, as a multiple of a decision without it."""
 
 
 def main() -> int:
@@ -91,7 +91,7 @@ def without_consent() -> Pack:
 
 
 def judge(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: int) -> list[float]:
-    """Return how many microseconds `Session.judge` takes on write calls after this number of events."""
+    """Return the microseconds that `Session.judge` takes on write calls after this number of events."""
     found: list[float] = []
     session, step, turn = Session(pack), 0, 0
     for talk in talks:
@@ -112,7 +112,7 @@ def judge(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: int
 
 
 def decide(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: int) -> list[float]:
-    """Return how many microseconds a shield's `decide` takes on write calls after this number of events. Refused calls
+    """Return the microseconds that a shield's `decide` takes on write calls after this number of events. Refused calls
     change nothing.
     """
     shield = Shield(pack)
@@ -162,7 +162,7 @@ def quickest(rounds: Sequence[Sequence[float]]) -> list[float]:
 
 
 def moved(talk: Sequence[Event], step: int, turn: int) -> Iterator[Event]:
-    """Yield a conversation's events as they would be after other events."""
+    """Yield the events of a conversation with their steps and turns moved, as after other events."""
     for event in talk:
         if isinstance(event, Result):
             yield replace(event, call=None if event.call is None else event.call + step)
@@ -176,7 +176,7 @@ def is_write(event: Event, pack: Pack) -> TypeGuard[Call]:
 
 
 def open_session(pack: Pack) -> float:
-    """Return how many microseconds it takes to open a session."""
+    """Return the microseconds that opening a session takes."""
     start = thread_time_ns()
     Session(pack)
     return (thread_time_ns() - start) / 1_000

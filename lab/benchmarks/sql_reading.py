@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def count() -> tuple[str, list[str]]:
-    """Return a table of labels and readings, and the statements that were not read as labelled."""
+    """Return a table of labels and readings, and the statements whose reading differs from the label."""
     found: Counter[tuple[str, str, str]] = Counter()
     others: list[str] = []
     with LABELS.open(encoding="utf-8") as file:

@@ -28,7 +28,7 @@ KINDS = {
 
 
 def counted() -> tuple[Counter[tuple[bool, bool]], list[str]]:
-    """Count the pairs (right by the labels, no violation by the pack), and list the differences."""
+    """Count the pairs of labels (right or not) and results of the pack (violation or not), and list the differences."""
     labels = [json.loads(line) for line in (PARK / "truth.jsonl").read_text(encoding="utf-8").splitlines()]
     writes = {label["tool"] for label in labels}
     calls = [call for call in audited() if call["tool"] in writes]
@@ -47,7 +47,7 @@ def counted() -> tuple[Counter[tuple[bool, bool]], list[str]]:
 
 
 def audited() -> list[dict[str, Any]]:
-    """Return the calls of an audit with the park's pack and world."""
+    """Return the calls in an audit with the pack and world of the park."""
     with tempfile.TemporaryDirectory() as folder:
         audit(Request((PARK / "logs.jsonl.gz",), str(PARK / "pack"), world=PARK / "world.json"), Path(folder) / "out")
         lines = (Path(folder) / "out" / "calls.jsonl").read_text(encoding="utf-8").splitlines()

@@ -27,8 +27,8 @@ def lines(name: str) -> dict[str, dict[str, Any]]:
 
 
 def pair_up(one: Sequence[str], other: Sequence[str]) -> int:
-    """Count the statements that two lists share, each used once. Two statements match if they have the same words or
-    one common part.
+    """Count the statements that two lists have in common, each used once. Two statements match if they have the same
+    words or one part in common.
     """
     left = [set(text.lower().split()) for text in other]
     found = 0
@@ -91,7 +91,7 @@ def agreed(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(matcher: Matcher, thought: str, *, is_shown: bool) -> dict[str, Any]:
-    """Return the matcher's findings. With `is_shown`, every value of the thought counts as shown."""
+    """Return what the matcher finds. With `is_shown`, every value in the thought was shown."""
     known = {value.key for value in values_in(thought)} if is_shown else ()
     found = matcher.mentions(thought, known)
     return {"recalled": sorted(found.recalled), "made_up": list(found.made_up)}

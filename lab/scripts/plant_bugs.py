@@ -83,7 +83,9 @@ def _try_all(chosen: list[tuple[int, Bug]], kept: Path | None, *, own: bool) -> 
 
 
 def _caught(bug: Bug, sound: Path, *, own: bool) -> str:
-    """Return what detects the bug: the first failing test or, if none fails, a difference from the clinic's truth."""
+    """Return what detects the bug: the first failing test or, if none fails, a difference from the truth about the
+    clinic.
+    """
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "src"
         shutil.copytree(sound, source)
@@ -110,7 +112,7 @@ def _failing(source: Path, tests: list[str] | tuple[str, ...]) -> str | None:
 
 
 def _untrue(source: Path) -> str | None:
-    """Return the differences between the clinic's truth and this source."""
+    """Return the differences between this source and the truth about the clinic."""
     ran = _run(source, *TRUTH)
     if ran is None or ran.returncode == 0:
         return None if ran else f"the clinic's truth takes more than {LIMIT_S} s"
@@ -118,7 +120,7 @@ def _untrue(source: Path) -> str | None:
 
 
 def _run(source: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:
-    """Run Python with this source; None if it does not end."""
+    """Run Python with this source. None if it does not end."""
     environment = {
         **os.environ,
         "PYTHONPATH": f"{source}{os.pathsep}{ROOT}",

@@ -39,7 +39,7 @@ def gather(folder: Path) -> None:
 
 
 def open_requests(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the requests of a batch without an answer, by id."""
+    """Return the requests in a batch that have no answer, by id."""
     answered = Recordings(folder).keys()
     found: dict[str, dict[str, Any]] = {}
     for file in sorted((folder / "requests").glob("*.jsonl")):
@@ -51,12 +51,12 @@ def open_requests(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def schema_of(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the name and the schema of the answer; empty for plain text."""
+    """Return the name and the schema of the answer. Both are empty for plain text."""
     return body.get("response_format", {}).get("json_schema", {})
 
 
 def turns_of(body: dict[str, Any]) -> str:
-    """Return the turns after the instructions: the question, then any rejected answer and its faults."""
+    """Return the messages after the instructions: the question, then any rejected answer and its faults."""
     names = {"assistant": "**Your earlier answer:**\n\n", "user": "**What is wrong with it:**\n\n"}
     first, *later = body["messages"][1:]
     return "\n\n".join([first["content"], *(names[each["role"]] + each["content"] for each in later)])

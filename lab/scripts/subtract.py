@@ -18,7 +18,7 @@ RESEARCH = ("simulator", "tasks", "attacks")
 
 
 def area_of(path: str) -> str | None:
-    """Return the area of a Python file; None if it does not count."""
+    """Return the area of a Python file, or None if the file is not counted."""
     parts = path.split("/")
     if not path.endswith(".py") or "tests" in parts:
         return None
@@ -61,7 +61,7 @@ def texts(commit: str) -> Iterator[tuple[str, bytes]]:
 
 
 def count(commit: str) -> tuple[Counter[str], Counter[str]]:
-    """Return lines and modules per area at a commit, with totals of the package and the lab."""
+    """Return lines and modules per area at a commit, with totals for the package and the lab."""
     lines: Counter[str] = Counter()
     modules: Counter[str] = Counter()
     for path, text in texts(commit):

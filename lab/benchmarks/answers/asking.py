@@ -45,8 +45,8 @@ def page(requests: Iterable[Request], answers: Path) -> str:
 
 
 def take(file: Path, requests: Sequence[Request], model: str) -> tuple[bytes, list[str]]:
-    """Return the lines that record the answers in a file, and the errors in the answers that were rejected. If a
-    request has several answers, the first one counts.
+    """Return the lines that record the answers in a file, and the errors in rejected answers. If a request has several
+    answers, the first one is used.
     """
     known = {request.key: request for request in requests}
     lines: dict[str, bytes] = {}

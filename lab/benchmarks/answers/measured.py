@@ -5,7 +5,7 @@ from typing import NamedTuple
 from answers.sites import Site
 
 SHOWN = 300
-"""How many characters of a tool's result the baselines' prompts contain. Messages and calls are never cut."""
+"""The number of characters of a tool result in the prompts of the baselines. Messages and calls are never cut."""
 
 
 class Settled(NamedTuple):

@@ -74,9 +74,7 @@ def told_wrongs(wrong: Sequence[Settled], results: Results) -> str:
 
 
 def guard_row(name: str, found: Sequence[Ruled], packs: dict[str, Pack]) -> str:
-    """Return how many calls were judged right, wrongly blocked and wrongly allowed, and how many rules were named and
-    queries made.
-    """
+    """Return the numbers of calls judged right, wrongly blocked and wrongly allowed, of rules named, and of queries."""
     right = sum(each.stops != each.site.complies for each in found)
     good = [each for each in found if each.site.complies]
     bad = [each for each in found if not each.site.complies]
@@ -94,9 +92,7 @@ def guard_row(name: str, found: Sequence[Ruled], packs: dict[str, Pack]) -> str:
 
 
 def compliance_row(name: str, found: Sequence[Ruled], domains: Sequence[str]) -> str:
-    """Return how many of the allowed calls in successful runs comply with the rules, and how many of the blocked ones
-    do.
-    """
+    """Return how many allowed calls in successful runs comply with the rules, and how many blocked calls do."""
     cells: list[str] = []
     for domain in domains:
         passed = [each for each in found if each.site.domain == domain and each.site.success and not each.stops]

@@ -1,8 +1,8 @@
-"""Calls whose predicates are decided, with the true values. They are drawn at random from the clinic and the airline.
+"""Calls with predicates to decide and their true values, drawn at random from the clinic and the airline.
 
-`clinic-sites.jsonl` contains the clinic's calls, drawn from 400 simulated conversations with seed 11: three telehealth
-bookings, three cancellations and a refund, as varied as the seed allowed. The file keeps the questions the same if the
-simulator's agents change, so that the recorded answers still apply.
+`clinic-sites.jsonl` contains the calls at the clinic, drawn from 400 simulated conversations with seed 11: three
+telehealth bookings, three cancellations and a refund, as varied as the seed allowed. The file keeps the questions the
+same if the agents of the simulator change, so that the recorded answers still apply.
 """
 
 import csv
@@ -28,7 +28,7 @@ AIRLINE = 20
 
 
 class Site(NamedTuple):
-    """A call in a conversation, and the predicates to decide there."""
+    """A call in a conversation, and the predicates to decide at this call."""
 
     domain: str
     trajectory: Trajectory
@@ -105,7 +105,7 @@ def clinic_sites() -> list[Site]:
 
 
 def airline_sites(folder: Path) -> list[Site]:
-    """Return labelled writes, drawn at random, that were not used to develop `consented`.
+    """Return random labelled writes that were not used to develop `consented`.
 
     Half of them have consent.
     """
@@ -128,7 +128,7 @@ def airline_sites(folder: Path) -> list[Site]:
 
 
 def _shape(trajectory: Trajectory, step: int) -> dict[str, bool]:
-    """Return an airline turn up to one call, without the text next to the call."""
+    """Return an airline conversation up to one call, without the text next to the call."""
     call = trajectory.events[step]
     assert isinstance(call, Call)
     before = [event for event in trajectory.events[:step] if not isinstance(event, Result) and event.turn == call.turn]
@@ -147,7 +147,7 @@ def _is_good(trajectory: Trajectory) -> bool:
 
 
 def airline_runs(folder: Path) -> Iterable[tuple[str, Trajectory]]:
-    """Yield the conversations under the names that the labels use."""
+    """Yield the conversations under their names in the labels."""
     identities = Identities()
     for path in [*sorted(folder.glob("tau1/runs/*.json*")), *sorted(folder.glob("tau2/runs/*.json*"))]:
         for each in read(path):

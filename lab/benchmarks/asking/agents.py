@@ -30,7 +30,7 @@ class Said(Struct, frozen=True):
 
 
 class Made(Struct, frozen=True):
-    """A call by the agent, with its result."""
+    """A call by the agent and its result."""
 
     tool: str
     arguments: Arguments
@@ -38,14 +38,14 @@ class Made(Struct, frozen=True):
 
 
 Step = str | tuple[str, Arguments]
-"""The agent's next step: a message or a call."""
+"""The next step of the agent: a message or a call."""
 History = Sequence[Said | Made]
 
 
 def next_step(kind: Kind, task: Task, prompt: str, look_ups: Sequence[str], history: History) -> Step:
-    """Return the agent's next step.
+    """Return the next step of the agent.
 
-    `look_ups` are those taught for the agent's tool, such as `get_order(order_id)`.
+    `look_ups` are the look-ups that the agent was told to make, such as `get_order(order_id)`.
     """
     write = (task.tool, task.arguments)
     tried = [at for at, each in enumerate(history) if isinstance(each, Made) and each.tool == task.tool]
@@ -68,7 +68,7 @@ def next_step(kind: Kind, task: Task, prompt: str, look_ups: Sequence[str], hist
 
 
 def _after_a_try(write: tuple[str, Arguments], made: Made, since: History) -> Step:
-    """Return the agent's step after its write ran or was blocked. The agent does nothing except follow the feedback."""
+    """Return the next step of the agent after its write ran or was blocked. The agent only follows the feedback."""
     if not made.result.startswith(STOPPED):
         return "That is done."
     answers = [each for each in since if isinstance(each, Said) and each.by == "user"]
@@ -124,7 +124,7 @@ def _open_look_ups(look_ups: Sequence[str], task: Task, history: History) -> Ite
 
 
 def _sentence(section: str, task: Task, history: History) -> str:
-    """Return the pack's sentence with the values of the call. It is empty if no sentence fits."""
+    """Return the sentence from the pack with the values of the call. Empty if no sentence fits."""
     asked = re.search(r"^- Ask: `(.*)`$", section, re.MULTILINE)
     if asked is None:
         return ""
@@ -137,7 +137,7 @@ def _sentence(section: str, task: Task, history: History) -> str:
 
 
 def _written(value: Any, sample: str) -> str:
-    """Return a value as the instructions require. It is empty if a sentence cannot contain it."""
+    """Return a value in the form that the instructions require. Empty if a sentence cannot contain it."""
     if sample:
         return sample.replace("1,234.50", f"{float(value):,.2f}") if value is not None else ""
     if isinstance(value, list):

@@ -26,7 +26,7 @@ _PLANS = {f"P{number}": {"plan_id": f"P{number}", "price_per_gb": f"{2 + number}
 
 
 class Task(Struct, frozen=True):
-    """A customer's goal, which is one write that the policy permits."""
+    """A customer's goal: a single write that the policy permits."""
 
     id: str
     opening: str
@@ -35,10 +35,10 @@ class Task(Struct, frozen=True):
 
 
 class Desk:
-    """The tools of one conversation, which count the writes that ran without the customer's yes.
+    """The tools of one conversation. They count the writes that ran without the customer's yes.
 
-    The script that plays the customer says when there was a yes. It covers one write, if the agent's last message
-    contains every value of the call.
+    The script for the customer says when there was a yes. A yes covers one write, if the agent's last message contains
+    every value of the call.
     """
 
     def __init__(self, name: str, pack: Pack, tools: Mapping[str, Callable[[Arguments], Any]]) -> None:
@@ -46,7 +46,7 @@ class Desk:
         self.done: list[tuple[str, Arguments]] = []
         """The writes that ran."""
         self.agreed = ""
-        """The message of the agent that the customer agreed to."""
+        """The message from the agent to which the customer agreed."""
         self.without_yes = 0
 
     def call(self, tool: str, arguments: Arguments) -> str:
@@ -77,7 +77,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 class Scene(Struct, frozen=True):
-    """A desk that is opened anew for each conversation, with its tasks."""
+    """A desk with its tasks. It is opened again for each conversation."""
 
     name: str
     tasks: tuple[Task, ...]

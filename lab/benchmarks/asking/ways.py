@@ -78,7 +78,9 @@ class Loop:
 
 
 def taught(desk: Desk, task: Task) -> Sequence[str]:
-    """Return the look-ups taught for the tool of every agent except the hasty one, with or without the shield."""
+    """Return the look-ups for the tool that every agent except the hasty one is told to make, with or without the
+    shield.
+    """
     return next((each.look_ups for each in write_instructions(desk.pack) if each.tool == task.tool), ())
 
 
@@ -228,7 +230,7 @@ async def converse(way: Way, kind: Kind, scene: Scene, task: Task, *, shielded: 
 
 
 def play(way: Way, scenes: Sequence[Scene]) -> list[dict[str, Any]]:
-    """Return every conversation of a way, as rows."""
+    """Return every conversation over one way of calling, as rows."""
     rows: list[dict[str, Any]] = []
     for scene in scenes:
         for kind in KINDS:

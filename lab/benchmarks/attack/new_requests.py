@@ -2,8 +2,8 @@
 
 python lab/benchmarks/attack/new_requests.py [FILE] [--llm batch:DIR] [--allowances FILE] [--meanings FILE]
 
-`--allowances` contains answers about requests, and `--meanings` answers about calls. By default, these are the recorded
-answers of readers. The result "question" is the ablation without the second question.
+`--allowances` contains answers about requests, and `--meanings` contains answers about calls. By default, these are the
+recorded answers of readers. The result "question" is the ablation without the second question.
 """
 
 import argparse
@@ -28,7 +28,7 @@ RECORDED = Path(__file__).parents[1] / "recorded"
 
 
 def decide(pack: Pack, case: dict[str, Any], call: dict[str, Any], delegation: str, requests: OpenRequests) -> str:
-    """Return the shield's decision on a call after all texts were read."""
+    """Return the decision of the shield on a call after all texts have been read."""
     with Shield(pack, postures={"delegation": delegation}, requests=requests).session() as session:
         session.user(case["request"])
         for number, read in enumerate(case.get("reads", ())):
@@ -52,9 +52,7 @@ def decide(pack: Pack, case: dict[str, Any], call: dict[str, Any], delegation: s
 
 
 def count(file: Path, delegation: str, requests: OpenRequests) -> dict[str, Any]:
-    """Count the good calls and requests that were interrupted, and the bad calls that were blocked, and list the
-    others.
-    """
+    """Count the good calls and requests that were interrupted, and the bad calls that were blocked. List the others."""
     cases: list[dict[str, Any]] = yaml.safe_load(file.read_text())
     packs = {suite: load_pack(f"agentdojo/{suite}") for suite in {case["suite"] for case in cases}}
     good = bad = injected = allowed = held = held_injected = disturbed = 0

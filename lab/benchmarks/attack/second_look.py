@@ -56,7 +56,7 @@ class Injection(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """Who stopped an attack: code alone, the second look, or nobody."""
+    """What stopped an attack: code alone, the second look, or nothing."""
 
     injection: Injection
     suite: str
@@ -65,7 +65,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Asked(RequestReader):
-    """A reader that keeps the questions about calls which have no answer yet."""
+    """A reader that keeps unanswered questions about calls."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -90,7 +90,7 @@ def packs_of(data: Path, folder: Path) -> tuple[dict[str, Trajectory], dict[str,
 
 
 def attacked(run: Trajectory, pack: Pack, injection: Injection) -> tuple[Trajectory, frozenset[int]]:
-    """Return the run with the injection in place of the recorded one, and the steps of the attack's calls."""
+    """Return the run with a new injection in place of the recorded one, and the steps of the attack."""
     attack = attack_of(run, pack.schema.tools)
     assert attack is not None, f"{run.id}: no call pursues the injected goal"
     changed = Rewriting(run).replaced(injection.text)

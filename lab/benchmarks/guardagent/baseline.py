@@ -70,7 +70,7 @@ def question(case: Case) -> Request:
 
 
 def run(program: Program, case: Case) -> Verdict:
-    """Return what a program decides. A program that fails asks the user."""
+    """Return the decision of a program. If the program fails, the user is asked."""
     given: dict[str, Any] = {
         "code": program.code,
         "request": case.request,
@@ -91,7 +91,7 @@ def run(program: Program, case: Case) -> Verdict:
 
 
 def judged(verdict: Verdict, case: Case) -> Judged:
-    """Return what becomes of a call. The user says yes if the task needs it, and no otherwise."""
+    """Return the outcome of a call. The user says yes if the task needs the call, and no otherwise."""
     is_asked = verdict.answer == "ask"
     return Judged(verdict.answer == "allow" or (is_asked and not case.category), int(is_asked))
 

@@ -32,18 +32,18 @@ KINDS: tuple[tuple[bool, Agent], ...] = (
     (False, "hasty"),
     (False, "attacked"),
 )
-"""Whether the calls are legitimate, and whose they are."""
+"""Whether the calls are legitimate, and which kind of agent makes them."""
 EACH = 5
-"""How many calls of each kind are drawn at each desk."""
+"""The number of calls of each kind to draw at each desk."""
 
 PACKS = {
     "reporting database": ("sql-analyst", "reporting"),
     "repository": ("coding-agent", "repository"),
     "shop": ("browser", "shop"),
 }
-"""The starter pack and the own folder of each desk."""
+"""The starter pack of each desk, and the desk's own folder."""
 _BLOCK = re.compile(r"(?m)^((?:#.*\n)*(\w+):.*\n?(?:[ ].*\n?)*)")
-"""A block at the top of a YAML file, with the comment before it."""
+"""A top-level block in a YAML file, with the comment before it."""
 
 
 class Past(Struct, frozen=True):
@@ -60,14 +60,14 @@ class Judged(Struct, frozen=True):
 
 
 class Case(Struct, frozen=True):
-    """A call, and what led to it."""
+    """A call, and the conversation before it."""
 
     desk: str
     agent: Agent
     task: str
     request: str
     category: str
-    """The category of the violation. It is empty for a legitimate call."""
+    """The category of the violation. Empty for a legitimate call."""
     history: tuple[Past, ...]
     tool: str
     arguments: dict[str, Any]
@@ -92,7 +92,7 @@ def read_cases() -> list[Case]:
 
 
 def policy(desk: str) -> str:
-    """Return the policy of a desk: that of the starter pack, and its own."""
+    """Return the policy of a desk: the policy of the starter pack, and the desk's own."""
     base, own = PACKS[desk]
     files = (find_folder(base) / "policy.md", Path(desks.__file__).with_name(own) / "policy.md")
     return "\n".join(file.read_text(encoding="utf-8") for file in files).strip()
@@ -156,7 +156,7 @@ def legitimate(desk: Desk, pack: Pack, place: Wanted) -> Case | None:
 
 
 def violating(desk: Desk, pack: Pack, place: Wanted) -> Case | None:
-    """Return the call of a shortcut or an attack with which the violation begins, or None if there is none."""
+    """Return the call with which the violation of a shortcut or an attack begins, or None if there is none."""
     acts = desk.injections[place.category] if place.category else place.task.shortcuts[place.at]
     for last, act in enumerate(acts):
         desk.reset(place.injected)
@@ -171,7 +171,7 @@ def violating(desk: Desk, pack: Pack, place: Wanted) -> Case | None:
 
 
 def _case(desk: Desk, pack: Pack, place: Wanted, history: tuple[Past, ...], act: Act, category: str) -> Case:
-    """Return the case. The desk stands right before the call."""
+    """Return the case. The desk is in the state just before the call."""
     act = desk.resolved(act)
     work = str(getattr(desk, "work", "/workspace"))
     shown = msgspec.json.encode(

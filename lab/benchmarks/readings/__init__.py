@@ -10,11 +10,11 @@ SETTLED = Path(__file__).parent / "settled.py"
 
 
 ARTICLES = "  get_article, list_articles: {effect: read, description: Articles about the airline.}"
-"""Tools that some recorded agents had in addition to the airline's."""
+"""Tools that some recorded agents had in addition to those of the airline."""
 
 
 def copied_pack(folder: Path) -> Path:
-    """Copy the airline's pack to a folder that `BYLAW_OUTSIDE` names, and declare the additional tools."""
+    """Copy the airline pack to the folder in `BYLAW_OUTSIDE`, and declare the additional tools."""
     pack = folder / "tau_airline"
     shutil.copytree(find_folder("tau-airline"), pack)
     tools = pack / "shared" / "tools.yaml"
@@ -24,7 +24,7 @@ def copied_pack(folder: Path) -> Path:
 
 
 def settled_pack(folder: Path) -> Path:
-    """Return this pack with the readings that its readers agree on."""
+    """Return this pack with the readings on which its readers agree."""
     pack = copied_pack(folder)
     given = _functions(SETTLED)
     replaced: set[str] = set()

@@ -1,4 +1,6 @@
-"""Deliberate bugs, each a wrong line that the tests must notice. Start with `bug.py`; `plant_bugs.py` plants each."""
+"""Deliberate bugs, each a wrong line that the tests must detect. Start with `bug.py`. `plant_bugs.py` plants
+each bug.
+"""
 
 from planted import adapters, align, audit, engine, facts, guard, live, reading, rule, served, written
 from planted.bug import Bug

@@ -1,4 +1,4 @@
-"""Bugs in the adapters of frameworks and in the MCP proxy."""
+"""Bugs in the framework adapters and the MCP proxy."""
 
 from planted.bug import Bug
 

@@ -1,4 +1,4 @@
-"""Bugs in a model's training data and rewards."""
+"""Bugs in training data and rewards."""
 
 from planted.bug import Bug
 

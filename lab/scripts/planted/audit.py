@@ -1,4 +1,4 @@
-"""Bugs in how an audit reads logs and counts."""
+"""Bugs in the audit's reading of logs and in its counts."""
 
 from planted.bug import Bug
 
@@ -25,7 +25,7 @@ BUGS = (
     Bug("a page holds every conversation, however large", "audit/report/page.py",
         "if len(block) > room:", "if False:",
         "report/test_report_page.py"),
-    # Reading of logs.
+    # Bugs in reading logs.
     Bug("a packed file may unpack to any size", "trace/source.py",
         "left = most = max(LARGEST_UNPACKED, UNPACKED_RATIO * size_of(self.path))", "left = most = 1 << 60",
         "trace/test_damage.py"),

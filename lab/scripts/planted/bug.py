@@ -1,4 +1,4 @@
-"""The record of a planted bug."""
+"""A planted bug."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +20,7 @@ class Bug(NamedTuple):
         return tuple(name if name.startswith("lab/") else f"tests/{name}" for name in self.by.split())
 
     def place(self, source: Path) -> Path | None:
-        """Return the file for the bug: the named one, or the only other file of its area that contains the text."""
+        """Return the file for the bug: the named file, or the only other file in its area that contains the text."""
         named = source / "bylaw" / self.file
         area = source / "bylaw" / self.file.partition("/")[0]
         if named.is_file() and self.old in named.read_text(encoding="utf-8"):

@@ -1,4 +1,4 @@
-"""Bugs in seen facts and in true facts."""
+"""Bugs in seen facts and true facts."""
 
 from planted.bug import Bug
 

@@ -1,4 +1,4 @@
-"""Bugs in live decisions, in the decision log, and in models' answers."""
+"""Bugs in live decisions, the decision log, and answers from models."""
 
 from planted.bug import Bug
 

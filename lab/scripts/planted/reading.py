@@ -1,4 +1,4 @@
-"""Bugs in the reading of logs, and in scans."""
+"""Bugs in reading logs and in scans."""
 
 from planted.bug import Bug
 

@@ -1,4 +1,4 @@
-"""Rule R in acel-core: a look-up stores the reservation in the session's state, and the cancellation reads it there."""
+"""Rule R in acel-core: a look-up stores the reservation in the session state, and the cancellation reads it there."""
 
 import json
 from datetime import datetime, timedelta

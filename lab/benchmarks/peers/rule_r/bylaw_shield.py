@@ -1,4 +1,4 @@
-"""Rule R in a live shield: all messages so far, parsed, and then a decision on the cancellation."""
+"""Rule R in a live shield: parse all messages so far, and then decide the cancellation."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
 """Times one package on the traces of rule R. Run it in the package's own environment.
 
-A package's script defines `decide(line) -> bool`. It takes one trace as a line of JSON and returns whether the
-cancellation is allowed. The time includes decoding the line, and everything that the package does again for each
+A script for a package defines `decide(line) -> bool`. It takes one trace as a line of JSON and returns whether the
+cancellation is allowed. The time includes decoding the line, and everything that the package repeats for each
 conversation. With `parsed` as the last argument, the traces are decoded before, as in a live application.
 """
 
@@ -45,7 +45,9 @@ def _round(decide: Callable[[Any], bool], lines: list[Any]) -> float:
 
 
 def _quickest(decide: Callable[[Any], bool], lines: list[Any]) -> float:
-    """Return the mean microseconds per trace, using the fastest of many times for each trace, to exclude other load."""
+    """Return the mean microseconds per trace. The fastest of many times for each trace is used, to exclude
+    other load.
+    """
     best = [float("inf")] * len(lines)
     until = time.process_time() + SECONDS
     while time.process_time() < until:
@@ -61,7 +63,7 @@ def trace_of(line: Any) -> dict[str, Any]:
 
 
 def calls_of(line: Any) -> list[tuple[str, dict[str, object], object]]:
-    """Return the tool, arguments and result text of each call of a trace, as an application would pass them."""
+    """Return the tool, arguments and result text of each call in a trace, as an application would pass them."""
     trace = trace_of(line)
     results = {m["tool_call_id"]: m["content"] for m in trace["messages"] if m["role"] == "tool"}
     return [

@@ -1,4 +1,4 @@
-"""The traces of rule R: 30 chat messages with 10 tool calls, the cancellation last, in four alternating cases."""
+"""The traces of rule R: 30 chat messages with 10 tool calls, in four alternating cases. The cancellation comes last."""
 
 import json
 from pathlib import Path
