@@ -35,7 +35,7 @@ _CHANGE, _OUTCOME = 300, 150
 _BEFORE, _AFTER = 80, 160
 """The number of characters to show before and after a value from the call in a look-up's result."""
 _BESIDE = 25
-"""The number of characters to keep around an amount or a value from the call in a shortened message."""
+"""In a shortened message, the number of characters to keep around an amount or a value from the call."""
 _FIGURES = 4
 """The maximum number of amounts and call values to keep in a shortened message. The last ones are kept."""
 _AMOUNT = r"[$\u20ac\u00a3\u00a5]\s?\d[\d.,]*|\d[\d.,]*\s?[$\u20ac\u00a3\u00a5]|(?<![\w.])\d[\d,]*\.\d\d(?!\w)"

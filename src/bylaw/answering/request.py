@@ -346,7 +346,7 @@ def _with_bounds_as_text(said: Any) -> Any:
 
 
 def allowance_of(reply: Reply, text: str, tools: Mapping[str, Tool]) -> Allowance:
-    """Return what a model's answer allows, checked against the request and the catalogue."""
+    """Check a model's answer against the request and the catalogue. Return what the answer allows."""
     checking = _Checking(text, tools)
     deeds = tuple(deed for each in reply.deeds if (deed := checking.deed(each)) is not None)
     delegations = tuple(each for said in reply.delegations if (each := checking.delegation(said)) is not None)

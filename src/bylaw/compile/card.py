@@ -246,7 +246,7 @@ class Results:
                 form.add(event.value())
 
     def schema(self, tool: str) -> dict[str, Any]:
-        """Return the schema of a tool's results, or an empty one if no result was recorded."""
+        """Return the schema of a tool's results. Empty if no result was recorded."""
         return self._forms[tool].schema() if tool in self._forms else {}
 
     def text(self, tool: str) -> str:

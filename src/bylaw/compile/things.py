@@ -332,7 +332,7 @@ def _null_note(cards: Mapping[str, Card]) -> str:
 
 
 def _reads_note(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:
-    """If no result has a look-up's id under the same name, advise mapping an argument to the key."""
+    """If a look-up's id has a different name in all results, advise mapping an argument to the key."""
     shown = {name for card in cards.values() for name in names_in(card.output)}
     unlike = [
         f"{card.name}({name})"

@@ -12,7 +12,7 @@ Origin = Literal["system", "user", "context", "conversation"]
 """The origins of facts: tools, the user, the host, or the conversation that created the entity."""
 
 UNDECLARED: Any = UNSET
-"""Marks a field for which no default is declared."""
+"""Marks a field without a declared default."""
 
 Key = tuple[Any, ...]
 """The values of the key fields, in the declared order. Empty for an entity without a key."""

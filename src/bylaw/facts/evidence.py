@@ -46,7 +46,7 @@ class LookupEvidence(Struct, frozen=True, omit_defaults=True):
     captured: int
     """The number of results that have content."""
     readable: int
-    """The number of captured results that are data, match one of the pack's patterns, or are refusals."""
+    """The number of captured results that are data or refusals, or that match one of the pack's patterns."""
     shown: int | None = None
     """The number of results that contain data mapped by the pack's entities. None if the pack does not map this
     tool.
@@ -285,7 +285,7 @@ def _is_told_of(ledger: Ledger, record: CallRecord, entity: Entity, field: str) 
 
 
 def _is_about(schema: Schema, call: Call, entity: Entity, key: Key, field: str) -> bool | None:
-    """Whether a look-up requests the entity by its key. None if it lists entities or its arguments were lost."""
+    """Whether a look-up requests the entity by its key. None if the look-up lists entities or lost its arguments."""
     for way in schema.ways[entity.name, field]:
         if way.tool == call.tool and not call.fault:
             named = [str(call.arguments.get(argument)) for argument in way.arguments]

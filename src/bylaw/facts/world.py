@@ -260,7 +260,7 @@ def _forgetting(record: WorldRecord, fields: frozenset[str]) -> WorldRecord:
 
 
 def agrees(entity: Entity, record: WorldRecord, match: Mapping[str, Any]) -> bool:
-    """Whether a record, given with typed fields and string keys, has these values."""
+    """Whether a record has these values. The record has typed fields and string keys."""
     try:
         for name, wanted in match.items():
             field = entity.fields[name]

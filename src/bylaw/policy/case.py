@@ -122,7 +122,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         return [each for each in made if each is not None]
 
     def unmet(self, change: Variation) -> Iterator[tuple[str, str]]:
-        """Yield the keys of a variation that replace nothing, each with the reason."""
+        """Yield those keys of a variation that replace nothing, each with the reason."""
         events = (self.events if change.events is None else change.events) or []
         for side in _SIDES:
             if getattr(change, side) is not UNSET and _last(events, side) is None:

@@ -58,7 +58,7 @@ class Names:
         self._tables = tables
         """None means that every table has every column."""
         self._queries: Mapping[int, Any] = queries
-        """The `with` query to which a table name refers, by the id of its node."""
+        """The `with` query to which a table name refers, keyed by the id of its node."""
         self._found: dict[int, frozenset[str] | None] = {}
         """The columns of each query, by its id. None while they are being determined."""
 

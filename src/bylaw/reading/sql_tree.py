@@ -98,7 +98,7 @@ class Tree:
         self.tables = tables
         self.named = dialect if is_named else None
         self.queries: dict[int, Any] = {}
-        """The `with` query to which a table name refers, by the id of its node."""
+        """The `with` query to which a table name refers, keyed by the id of its node."""
         text = "".join(f" {token.text}" if token.spaced else token.text for token in tokens)
         quiet = _is_reading.set(True)
         try:
