@@ -17,10 +17,10 @@ from bylaw.reading.unreadable import Unreadable
 MAX_CHARACTERS = 4_000_000
 MAX_DEPTH = 400
 
-_STATES = r"((?: \[(?!ref=)[a-z-]+(?:=[^\]\[\"' ]*)?\])*)"
+_STATES = r"((?: \[(?!ref=)[a-z-]++(?:=[^\]\[\"' ]*+)?\])*+)"
 _LINE = re.compile(
     r"( *)- (<changed> )?([a-z]+)"
-    r'(?: ("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"|/.*/))?'
+    r'(?: ("(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+"|/.*/))?'
     rf"{_STATES}(?: \[ref=(\w+)\])?{_STATES}(?:(:)(?: (.+))?)?"
 )
 """Matches one element: indent, change mark, role, name, states, reference, states, and the text after the colon."""
