@@ -41,6 +41,40 @@ create sequence if not exists s;
 create or replace function f() returns int language sql as 'delete from t; select 1';
 create or replace procedure p() language sql as 'delete from t';
 """
+DOMAINS = """
+create or replace function kept(text) returns boolean language plpgsql as
+$$begin insert into t values (9, 'kept'); return true; end$$;
+drop type if exists pair; drop domain if exists checked;
+create domain checked as text check (kept(value));
+create type pair as (a checked);
+"""
+RUNS_A_CHECK = """
+select 'x'::checked
+select 'x'::"checked"
+select 'x'::public.checked
+select b::checked from t
+select cast('x' as checked)
+select cast('x' as public."checked")
+select checked 'x'
+select public.checked 'x'
+select "checked" 'x'
+select 'x'::text::checked
+select '{x}'::checked[]
+select array['x']::checked[]
+select cast(array['x'] as checked array)
+select '(x)'::pair
+select pair '(x)'
+select row('x')::pair
+select count(*) from t where b::checked = 'x'
+select count(*) filter (where b::checked = 'x') from t
+values ('x'::checked)
+with q as (select 'x'::checked) select * from q
+explain analyze select b::checked from t
+select * from json_to_recordset('[{"a":"x"}]') as f(a checked)
+select * from json_to_record('{"a":["x"]}') as f(a checked[])
+select json_populate_record(null::pair, '{"a":"x"}')
+select * from jsonb_populate_recordset(cast(null as pair), '[{"a":"x"}]')
+""".strip().splitlines()
 BASES = [
     "select * from t",
     "select a, b from t where b = 'x'",
@@ -160,6 +194,44 @@ def test_postgresql_runs_every_read_in_a_transaction_that_only_reads(database: s
     assert run > 20
     with psycopg.connect(database) as connection:
         assert connection.execute("select (select count(*) from t), (select is_called from s)").fetchone() == (2, False)
+
+
+@pytest.mark.parametrize("text", RUNS_A_CHECK)
+def test_a_conversion_to_a_domain_runs_its_check_and_is_no_read(database: str, text: str) -> None:
+    with psycopg.connect(database) as connection:
+        connection.execute(DOMAINS)
+        connection.commit()
+        connection.read_only = True
+        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+            connection.execute(text.encode())
+    assert not reads(text, "postgres")
+    assert not reads(text, None)
+
+
+def test_every_type_that_a_query_may_name_is_one_of_postgresql(database: str) -> None:
+    with psycopg.connect(database) as connection:
+        found = connection.execute(
+            "select name from unnest(%s::text[]) as name where not exists ("
+            "select from pg_type where oid = to_regtype(name) and typnamespace = 'pg_catalog'::regnamespace)",
+            (sorted(sql_words.POSTGRES_TYPES),),
+        ).fetchall()
+    assert {name for (name,) in found} == {"double"}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("mysql", "insert into t (a) select a from t for update"),
+        ("mysql", "insert into t (a) select 1 into @x"),
+        ("tsql", "insert into t select a from t with (updlock)"),
+        ("tsql", "insert into t (a) values (next value for s)"),
+        ("tsql", "select * from [t ]"),
+        ("mysql", "select * from `auth `.users"),
+    ],
+)
+def test_a_lock_a_sequence_and_a_padded_name_are_not_overlooked(dialect: str, text: str) -> None:
+    with pytest.raises(Unreadable):
+        read_sql(text, dialect, TABLES)
 
 
 @pytest.mark.parametrize("dialect", [None, "sqlite"])

@@ -115,6 +115,14 @@ def _check_operators(tokens: list[Token]) -> None:
             run += token.text
 
 
+def _check_literals(tokens: list[Token]) -> None:
+    """Check that no unknown name precedes a string. In PostgreSQL, `kind 'x'` converts the string to the type `kind`."""
+    for before, token in pairwise(tokens):
+        is_name = before.kind == "name" or (before.kind == "word" and before.word not in words.BEFORE_STRINGS)
+        if token.kind == "string" and is_name:
+            raise Unreadable(f"`{before.text[:60]}` may be a domain, whose check runs a function")
+
+
 _OF_OPERATORS = frozenset("+-*/<>=~!@#%^&|?")
 _OF_SPECIAL_OPERATORS = frozenset("~!@#%^&|?")
 
@@ -184,6 +192,8 @@ class _Reader:
         """Return the effects in the named dialect, or in every plausible dialect that can parse the statement."""
         if len(self.tokens) > MAX_TOKENS:
             raise Unreadable(f"the statement has more than {MAX_TOKENS:,} words and signs")
+        if self.dialect in (None, "postgres"):
+            _check_literals(self.tokens)
         if self.dialect is not None:
             return Tree(self.tokens, self.dialect, self.tables).statements()
         readings: dict[str, list[Statement]] = {}

@@ -29,6 +29,8 @@ class Table(Struct, frozen=True):
 def column_name(identifier: Any, dialect: str) -> str:
     """Return a name in lower case. A quoted name keeps its quotes if its letter case matters."""
     name = str(identifier.name)
+    if name != name.strip():
+        raise Unreadable(f"`{name[:60]}` begins or ends with a space, which some databases leave out")
     if not name.isascii() and dialect == "tsql":
         raise Unreadable(f"`{name[:60]}` may be another spelling of a name")
     folded = _UNLIKE_IN_QUOTES.get(dialect)

@@ -145,14 +145,16 @@ class Tree:
 
     def _check_types(self, tokens: Sequence[Token]) -> None:
         """Check that PostgreSQL converts values only to built-in types. A domain's check may call any function."""
-        if self.named != "postgres":
+        if self.dialect != "postgres":
             return
         exp = self.exp
+        # Without a dialect, the types of other databases count as built-in.
+        known = words.POSTGRES_TYPES | (words.TYPES if self.named is None else frozenset())
         if any(each.this == exp.DataType.Type.USERDEFINED for each in self.tree.find_all(exp.DataType)):
             raise Unreadable("a type that PostgreSQL does not have may be a domain, whose check runs a function")
         dialect = _dialect("postgres")
         for first, before, token in zip((None, *tokens), tokens, tokens[1:], strict=False):
-            if token.word in words.POSTGRES_TYPES:
+            if token.word in known:
                 continue
             kind = dialect.tokenizer_class.KEYWORDS.get(token.text.upper())
             is_type = before.word == "as" and kind in dialect.parser_class.TYPE_TOKENS
@@ -187,6 +189,9 @@ class Tree:
     def _effects(self) -> list[Statement]:
         found = [each for node in self.tree.walk() if self._is_write(node) for each in self._writes(node)]
         if self._is_write(self.tree):
+            # A write must have no effect beyond its tables either.
+            for node in self.tree.find_all(self.exp.NextValueFor, self.exp.WithTableHint, self.exp.Into, self.exp.Lock):
+                self._check(node)
             return found
         if not isinstance(self.tree, (self.exp.Query, self.exp.Values)):
             raise Unparsed("the parser does not know the statement")

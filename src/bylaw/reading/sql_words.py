@@ -28,5 +28,6 @@ FUNCTIONS_OF_WRITES = _LISTS["functions_of_writes"]
 BEFORE_QUERIES = _LISTS["before_queries"]
 TYPES = (BEFORE_BRACKETS - BEFORE_QUERIES) | _LISTS["functions_named_as_types"]
 POSTGRES_TYPES = _LISTS["postgres_types"]
+BEFORE_STRINGS = BEFORE_BRACKETS | BEFORE_QUERIES | POSTGRES_TYPES | _LISTS["before_strings"]
 REWRITTEN = _LISTS["rewritten"] | TYPES
 SCHEMA_TABLES = _LISTS["schema_tables"]

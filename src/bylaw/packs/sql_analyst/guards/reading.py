@@ -21,9 +21,9 @@ def no_credentials(tables):
 
 def is_of_server(parts):
     name = lower(parts[-1])
-    if any(name.startswith(each) for each in ["pg_", '"pg_', "sqlite_", '"sqlite_']):
+    if any(name.startswith(each) for each in ["pg_", '"pg_', "sqlite_", '"sqlite_', "sys"]):
         return True
-    return any(lower(part) in {"pg_catalog", "information_schema", "mysql", "sys", "performance_schema", '"pg_catalog"', '"information_schema"', '"mysql"', '"sys"', '"performance_schema"'} for part in parts[:-1])
+    return any(lower(part) in {"pg_catalog", "information_schema", "mysql", "sys", "performance_schema", "master", "msdb", '"pg_catalog"', '"information_schema"', '"mysql"', '"sys"', '"performance_schema"'} for part in parts[:-1])
 
 
 def describes(name):
