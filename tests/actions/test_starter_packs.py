@@ -13,6 +13,7 @@ from tests.actions.desk import page
 from tests.packs import made
 
 CALLS = yaml.safe_load(Path(__file__).with_name("starter_calls.yaml").read_text("utf-8"))
+SENTENCES = yaml.safe_load(Path(__file__).with_name("sentences.yaml").read_text("utf-8"))
 SHOP = page(CALLS["browser"]["page"]).replace("http://shop.test/checkout", "https://shop.example.com/kettles")
 REQUEST = "Please help me with this."
 SITE = """pages:
@@ -52,11 +53,12 @@ def answer(shield: Shield, name: str, tool: str, arguments: dict[str, Any]) -> s
 
 def calls(name: str, kind: str) -> list[tuple[str, dict[str, Any]]]:
     """The calls of a pack, each by its tool; a text is the argument of the pack's main tool."""
+    return [as_call(name, each) for each in CALLS[name].get(kind, ())]
+
+
+def as_call(name: str, written: str | dict[str, Any]) -> tuple[str, dict[str, Any]]:
     main, argument = {"coding-agent": ("bash", "command"), "sql-analyst": ("execute_sql", "sql")}.get(name, ("", ""))
-    return [
-        (main, {argument: each}) if isinstance(each, str) else next(iter(each.items()))
-        for each in CALLS[name].get(kind, ())
-    ]
+    return (main, {argument: written}) if isinstance(written, str) else next(iter(written.items()))
 
 
 @pytest.mark.parametrize("name", ["coding-agent", "sql-analyst", "browser"])
@@ -75,6 +77,24 @@ def test_what_the_document_forbids_is_not_done(name: str, wanted: str) -> None:
             f"{tool} {arguments}": answer(shield, name, tool, arguments) for tool, arguments in calls(name, wanted)
         }
     assert {call: given for call, given in found.items() if given != wanted} == {}
+
+
+@pytest.mark.parametrize("name", ["coding-agent", "sql-analyst", "browser"])
+def test_every_sentence_says_what_the_pack_does(name: str) -> None:
+    pack = pack_of(name)
+    assert pack.document is not None
+    said = [" ".join(each.text.split()) for each in pack.document.sentences]
+    assert [each["sentence"] for each in SENTENCES[name]] == said
+    wrong: list[str] = []
+    with Shield(pack) as shield:
+        for each in SENTENCES[name]:
+            assert len(each) > 1
+            for wanted in ("allow", "ask", "deny", "look_up"):
+                for written in each.get(wanted, ()):
+                    given = answer(shield, name, *as_call(name, written))
+                    if given != wanted:
+                        wrong.append(f"{each['sentence']} {written}: {given}, not {wanted}")
+    assert "\n".join(wrong) == ""
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def _check_operators(tokens: list[Token]) -> None:
 
 
 def _check_literals(tokens: list[Token]) -> None:
-    """Check that no unknown name precedes a string. In PostgreSQL, `kind 'x'` converts the string to the type `kind`."""
+    """Check that no unknown name precedes a string. In PostgreSQL, `k 'x'` converts the string to the type `k`."""
     for before, token in pairwise(tokens):
         is_name = before.kind == "name" or (before.kind == "word" and before.word not in words.BEFORE_STRINGS)
         if token.kind == "string" and is_name:

@@ -149,7 +149,7 @@ class Tree:
             return
         exp = self.exp
         # Without a dialect, the types of other databases count as built-in.
-        known = words.POSTGRES_TYPES | (words.TYPES if self.named is None else frozenset())
+        known = words.POSTGRES_TYPES | (words.TYPES if self.named is None else frozenset[str]())
         if any(each.this == exp.DataType.Type.USERDEFINED for each in self.tree.find_all(exp.DataType)):
             raise Unreadable("a type that PostgreSQL does not have may be a domain, whose check runs a function")
         dialect = _dialect("postgres")

@@ -8,7 +8,7 @@ def own_tables(call: change_rows | change_rows_by_query, facts):
 
 
 def bounded(call: change_rows | change_rows_by_query, facts):
-    """An update or delete names its rows: a statement that fixes no column to given values is refused.
+    """An update or delete names its rows: without a value of a key that tools.yaml declares it is refused, and for a table without such a key a person is asked.
     A condition that is always true is no condition."""
     if call.kind != "insert" and not call.bounded:
         return deny(f"the {call.kind} gives no value of a key")
