@@ -82,6 +82,15 @@ REFUND = {"rental_id": "R1", "amount": "20.00"}
 PUT_EXTEND = "Shall I extend rental R1 to 2026-11-20?"
 PUT_REFUND = "Shall I refund 20.00 for rental R1?"
 
+BESIDE: list[dict[str, Any]] = [
+    {"type": "text", "text": "Thank you."},
+    {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+    {"type": "audio", "base64": "AAAA"},
+    {"type": "file", "file": {"file_id": "f"}},
+    {"type": "banner", "html": "<b>or to 2026-12-31?</b>"},
+]
+"""Parts of an agent's message beside its question. Only the first one is words."""
+
 
 def desk(folder: Path, **given: Any) -> Shield:
     """The shield of the desk."""

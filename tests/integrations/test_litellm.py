@@ -19,6 +19,7 @@ from bylaw.policy.tool import Postures
 from bylaw.shield import Shield
 from tests.integrations.every_adapter import check_instructions
 from tests.integrations.guide import run_section
+from tests.integrations.rental import BESIDE, CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
 from tests.integrations.shop import RAN, USERS, Shop, check_log, check_talk, start_model, step, write_pack
 
 TOOLS = [
@@ -192,7 +193,7 @@ def test_what_cannot_be_held_is_refused_before_the_model_is_asked(tmp_path: Path
 def test_what_is_not_given_by_name_is_not_seen_and_so_refused(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     litellm.callbacks = [desk.guard]
-    with pytest.raises(Exception, match="by name"):
+    with pytest.raises(Exception, match="named arguments"):
         run(litellm.acompletion("openai/c1", [{"role": "user", "content": "Hello."}], api_base=desk.url))
     assert desk.script.requests == []
 
@@ -203,3 +204,26 @@ def test_where_deciding_fails_no_call_gets_through(tmp_path: Path, monkeypatch: 
     with pytest.raises(Exception, match="division"):
         run(desk.say(USERS[0]))
     assert desk.shop.ran == []
+
+
+@pytest.mark.parametrize(
+    "given", [*BESIDE, {"audio": {"id": "a"}}, {"images": [BESIDE[1]]}], ids=lambda each: str(min(each))
+)
+def test_a_yes_to_a_question_beside_media_is_undecided(tmp_path: Path, given: dict[str, Any]) -> None:
+    write = {"id": "k", "name": "extend_rental", "arguments": EXTEND}
+    steps = [{"text": None, "calls": [write]}, {"text": "End.", "calls": []}]
+    _, url = start_model(tmp_path, {"id": "c1", "turns": [{"user": "", "steps": steps}]})
+    litellm.callbacks = [ShieldGuardrail(desk(tmp_path), context=CUSTOMER)]
+    parts = [given] if "type" in given else []
+    question = {"role": "assistant", "content": [*parts, {"type": "text", "text": PUT_EXTEND}]}
+    look = {"id": "g", "type": "function", "function": {"name": "get_rental", "arguments": '{"rental_id": "R1"}'}}
+    messages = [
+        {"role": "user", "content": "Extend R1"},
+        {"role": "assistant", "content": None, "tool_calls": [look]},
+        {"role": "tool", "tool_call_id": "g", "content": Rentals().get_rental("R1")},
+        question if parts else {**question, **given},
+        {"role": "user", "content": "Yes"},
+    ]
+    where: Any = {"api_base": url, "api_key": "none", "metadata": {"session_id": "c1"}, "tools": TOOLS}
+    answer: Any = run(litellm.acompletion(model="openai/c1", messages=messages, **where))
+    assert bool(answer.choices[0].message.tool_calls) is (given is BESIDE[0])

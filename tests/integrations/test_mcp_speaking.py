@@ -19,7 +19,7 @@ from bylaw.shield import Shield
 from bylaw.shield.feedback import SHOW
 from bylaw.trace import Call
 from tests.integrations import ready
-from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
+from tests.integrations.rental import BESIDE, CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
 from tests.integrations.test_mcp import free_port, listening
 
 pytestmark = pytest.mark.anyio
@@ -304,3 +304,15 @@ async def test_a_no_is_heard_where_the_same_was_said_before(tmp_path: Path, time
                 await client.call_tool(*LOOK, meta=meta(CUSTOMER, said))
             assert (await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, []))).is_error
     assert at.rentals.ran == []
+
+
+@pytest.mark.parametrize("part", BESIDE[:4], ids=lambda part: part["type"])
+async def test_a_yes_to_a_question_beside_media_is_undecided(tmp_path: Path, part: dict[str, Any]) -> None:
+    at = Desk()
+    question = {"role": "assistant", "content": [part, {"type": "text", "text": PUT_EXTEND}]}
+    said = [PUT[0], question, {"role": "user", "content": "Yes"}]
+    with desk(tmp_path) as shield:
+        async with at.client(shield) as client:
+            await client.call_tool(*LOOK, meta=meta(CUSTOMER, said))
+            done = await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, said))
+    assert done.is_error is (part["type"] != "text"), text(done)

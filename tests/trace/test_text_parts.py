@@ -9,6 +9,7 @@ import pytest
 
 from bylaw.trace import Trajectory, read
 from bylaw.trace.event import Message, Raw, Result
+from bylaw.trace.readers.parts import is_all_words
 from bylaw.trace.recorded_value import part_text, plain_text, read_content
 
 
@@ -67,3 +68,30 @@ def test_runs_whose_messages_are_parts_are_read_like_those_of_plain_text(tmp_pat
     assert isinstance(run, Trajectory)
     assert [event.text for event in run.events if isinstance(event, Message)] == ["Any news?"]
     assert [event.content for event in run.events if isinstance(event, Result)] == ["subject: news", "no inbox"]
+
+
+TEXT, PICTURE = {"type": "text", "text": "Shall I?"}, {"type": "image_url", "image_url": {"url": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("more", "is_all"),
+    [
+        ({"content": "Shall I?"}, True),
+        ({"content": [TEXT, {"type": "thinking", "thinking": "Hm."}]}, True),
+        ({"content": [{"text": "Shall I?"}, {"reasoningContent": {}}]}, True),
+        ({"content": [TEXT, PICTURE]}, False),
+        ({"content": [PICTURE]}, False),
+        ({"content": [{"text": "Shall I?"}, {"document": {}}]}, False),
+        ({"content": [TEXT, {"type": "file", "file": {}}]}, False),
+        ({"content": "Shall I?", "audio": {"id": "a"}}, False),
+        ({"content": "Shall I?", "images": [PICTURE]}, False),
+    ],
+)
+def test_an_agents_message_with_media_is_known_only_in_part(tmp_path: Path, more: dict[str, Any], is_all: bool):
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"messages": [{"role": "assistant", **more}]}) + "\n")
+    (found,) = read(path)
+    assert isinstance(found, Trajectory)
+    events = [event for event in found.events if isinstance(event, Message)]
+    assert all(event.captured for event in events) is is_all
+    assert is_all_words(more["content"]) is (is_all or "audio" in more or "images" in more)

@@ -36,7 +36,7 @@ from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Tu
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import Result, with_note
-from bylaw.trace.readers.parts import heard
+from bylaw.trace.readers.parts import heard, is_all_words
 from bylaw.trace.recorded_value import plain_text, read_content
 from bylaw.trace.transcript import is_users
 
@@ -320,7 +320,7 @@ def _parts(messages: list[Any]) -> list[Part]:
                 parts.append(Summary())
             case ChatMessage() if (role := _role(message)) != "user":
                 if role == "agent":
-                    parts.append(Turn(plain_text(message.content), (), message.id or ""))
+                    parts.append(_turn(message))
                 elif role:
                     # The author is unknown and may be the user.
                     parts.append(Heard("", message.id or "", whole=False))
@@ -332,11 +332,16 @@ def _parts(messages: list[Any]) -> list[Part]:
                 parts.append(Heard(text, message.id or "", whole))
             case AIMessage():
                 calls = [Asked(call["id"] or "", call["name"], dict(call["args"])) for call in message.tool_calls]
-                parts.append(Turn(plain_text(message.content), tuple(calls), message.id or ""))
+                parts.append(_turn(message, *calls))
             case ToolMessage():
                 error = True if message.status == "error" else None
                 parts.append(Answered(message.tool_call_id, read_content(message.content), error))
     return parts
+
+
+def _turn(message: Any, *calls: Asked) -> Turn:
+    whole = is_all_words(message.content) and not message.additional_kwargs.get("audio")
+    return Turn(plain_text(message.content), calls, message.id or "", whole)
 
 
 def _watch(config: Any, pack: Pack) -> None:

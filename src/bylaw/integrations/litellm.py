@@ -26,7 +26,7 @@ from bylaw.integrations.history import Answered, Asked, Heard, Part, Turn
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
-from bylaw.trace.readers.parts import heard
+from bylaw.trace.readers.parts import heard, is_all_words
 from bylaw.trace.recorded_value import plain_text
 
 ROUNDS = 8
@@ -144,7 +144,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         key, agent = _told(request, "session_id"), _told(request, "bylaw_agent")
         guard = self._guard.inner(agent) if agent else self._guard
         calls = tuple(Asked(call.id, call.function.name, call.function.arguments or "{}") for call in asked)
-        parts = [*_parts(before), Turn(message.content or "", calls)]
+        parts = [*_parts(before), *_parts([message])]
         if not calls:
             guard.end(key, request, parts)
         return [guard.decide(key, request, parts, call)[2] for call in calls]
@@ -224,9 +224,13 @@ def _call(call: Any) -> dict[str, Any]:
 def _plain(message: Any) -> dict[str, Any]:
     read = message.get if isinstance(message, Mapping) else lambda name, _message=message: getattr(_message, name, None)
     plain: dict[str, Any] = {"role": read("role"), "content": plain_text(read("content") or "")}
+    whole = True
     if plain["role"] == "user":
         plain["content"], whole = heard(read("content") or "")
-        plain |= ({} if whole else {"more": True}) | ({"name": read("name")} if read("name") else {})
+        plain |= {"name": read("name")} if read("name") else {}
+    elif plain["role"] == "assistant":
+        whole = is_all_words(read("content")) and not (read("audio") or read("images"))
+    plain |= {} if whole else {"more": True}
     plain["tool_calls"] = [_call(call) for call in read("tool_calls") or ()]
     if read("tool_call_id"):
         plain["tool_call_id"] = read("tool_call_id")
@@ -254,7 +258,8 @@ def _parts(messages: Sequence[Any]) -> list[Part]:
                     (call["id"], call["function"]["name"], call["function"]["arguments"])
                     for call in plain["tool_calls"]
                 ]
-                parts.append(Turn(plain["content"], tuple(Asked(*call) for call in calls)))
+                asked = tuple(Asked(*call) for call in calls)
+                parts.append(Turn(plain["content"], asked, whole=not plain.get("more")))
             case "tool":
                 parts.append(Answered(plain.get("tool_call_id", ""), plain["content"]))
             case _:

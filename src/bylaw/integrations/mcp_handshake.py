@@ -25,7 +25,7 @@ from bylaw.integrations.history import Heard, Part, Summary, Turn
 from bylaw.integrations.mcp_catalogue import Catalogue
 from bylaw.integrations.mcp_passing import Fronts, connection
 from bylaw.shield import Shield
-from bylaw.trace.readers.parts import heard
+from bylaw.trace.readers.parts import heard, is_all_words
 from bylaw.trace.recorded_value import repeated_key
 
 CONVERSATION = "bylaw/conversation"
@@ -108,7 +108,7 @@ def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
                 is_theirs = not message.get("name")
                 said.append(Heard(text if is_theirs else "", key, is_theirs and heard(message.get("content"))[1]))
             case "assistant":
-                said.append(Turn(text, (), key))
+                said.append(Turn(text, (), key, is_all_words(message.get("content"))))
             case _:
                 said.append(Summary())
     return said

@@ -47,7 +47,7 @@ from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Tu
 from bylaw.shield import Decision, LiveSession
 from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
-from bylaw.trace.readers.parts import heard
+from bylaw.trace.readers.parts import heard, is_all_words
 from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.transcript import is_users
 
@@ -337,13 +337,13 @@ def _parts(items: Any) -> list[Part]:
     """Convert items from the Responses API. A message and the calls after it form one turn."""
     parts: list[Part] = []
     text: str | None = None
-    key, calls = "", []
+    key, calls, whole = "", [], True
 
     def end_turn() -> None:
-        nonlocal text, key, calls
-        if text is not None or calls:
-            parts.append(Turn(text or "", tuple(calls), key))
-        text, key, calls = None, "", []
+        nonlocal text, key, calls, whole
+        if text is not None or calls or not whole:
+            parts.append(Turn(text or "", tuple(calls), key, whole))
+        text, key, calls, whole = None, "", [], True
 
     for place, given in enumerate(items):
         item = given if isinstance(given, dict) else given.model_dump(exclude_unset=True)
@@ -355,20 +355,24 @@ def _parts(items: Any) -> list[Part]:
             output = item["output"]
             parts.append(Answered(item["call_id"], output if isinstance(output, str) else plain_text(output)))
         elif kind == "message" and item.get("role") == "assistant":
-            end_turn()
+            if text is not None or calls:
+                end_turn()
             said = plain_text(item.get("content"))
             if place == 0 and not item.get("id") and said.startswith(HANDED_OVER):
                 parts.append(Summary())
             else:
-                text, key = said, _key(item)
+                text, key, whole = said, _key(item), whole and is_all_words(item.get("content"))
         elif kind == "message" and item.get("role") == "user":
             end_turn()
-            words, whole = heard(item.get("content"))
+            words, is_all = heard(item.get("content"))
             is_theirs = is_users(item.get("name") or item.get("agent"), item.get("tool_call_id"))
-            parts.append(Heard(words if is_theirs else "", _key(item), whole and is_theirs))
+            parts.append(Heard(words if is_theirs else "", _key(item), is_all and is_theirs))
         elif kind.startswith("compaction"):
             end_turn()
             parts.append(Summary())
+        elif not is_all_words(item):
+            # The model's provider has made a picture.
+            whole = False
     end_turn()
     return parts
 

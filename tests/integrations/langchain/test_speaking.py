@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from bylaw.integrations.langchain import ShieldMiddleware
 from bylaw.record import Log
 from bylaw.trace.event import Message
 from tests.integrations.langchain.desk import Scripted
-from tests.integrations.rental import EXTEND, PUT_EXTEND, Rentals, desk
+from tests.integrations.rental import BESIDE, EXTEND, PUT_EXTEND, Rentals, desk
 
 THREAD: Any = {"configurable": {"thread_id": "c1"}}
 
@@ -79,3 +80,14 @@ def test_what_another_principal_said_is_in_a_conversation_of_its_own(tmp_path: P
     first = talk.guards[0].follower("c1")
     said = [each.text for each in first.session.trajectory().events if isinstance(each, Message) and each.by == "user"]
     assert [each for each in said if each] == ["Extend R1", "No."]
+
+
+@pytest.mark.parametrize("part", BESIDE, ids=lambda part: part["type"])
+def test_a_yes_to_a_question_beside_media_is_undecided(tmp_path: Path, part: dict[str, Any]) -> None:
+    talk = Talk(tmp_path, 1)
+    talk.say("C1", "Look", LOOK, "Here it is.")
+    talk.steps = [WRITE, "End."]
+    question = AIMessage([part, {"type": "text", "text": PUT_EXTEND}])
+    messages = [HumanMessage("Extend R1"), question, HumanMessage("Yes")]
+    talk.agents[0].invoke({"messages": messages}, THREAD, context={"user": "C1"})
+    assert talk.rentals.ran == (["extend R1"] if part["type"] == "text" else [])

@@ -13,7 +13,7 @@ from bylaw.errors import UsageError
 from bylaw.integrations.openai_agents import ShieldHooks
 from bylaw.trace.event import Call, Message
 from tests.integrations.openai_agents.desk import Scripted, text_of
-from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, PUT_REFUND, REFUND, Rentals, desk
+from tests.integrations.rental import BESIDE, CUSTOMER, EXTEND, PUT_EXTEND, PUT_REFUND, REFUND, Rentals, desk
 
 set_tracing_disabled(True)
 LOOK = [("get_rental", {"rental_id": "R1"})]
@@ -301,3 +301,18 @@ def test_an_agent_that_speaks_like_a_handover_is_heard(tmp_path: Path) -> None:
         items = talk.run(agent, [*items, {"role": "user", "content": text}]).to_input_list()
     assert not said
     assert talk.rentals.ran == []
+
+
+PICTURE: dict[str, Any] = {"type": "image_generation_call", "id": "i", "result": "AAAA", "status": "completed"}
+
+
+@pytest.mark.parametrize("part", [*BESIDE, PICTURE], ids=lambda part: part["type"])
+def test_a_yes_to_a_question_beside_media_is_undecided(tmp_path: Path, part: dict[str, Any]) -> None:
+    talk, steps = Talk(tmp_path), [LOOK, "Here it is.", [("extend_rental", EXTEND)], "End."]
+    agent = talk.agent(lambda _: steps.pop(0))
+    talk.run(agent, [{"role": "user", "content": "Look"}])
+    content = [{"type": "output_text", "text": PUT_EXTEND, "annotations": []}]
+    said = [{"type": "message", "role": "assistant", "content": content if part is PICTURE else [part, *content]}]
+    shown = [PICTURE] if part is PICTURE else []
+    talk.run(agent, [{"role": "user", "content": "Extend R1"}, *shown, *said, {"role": "user", "content": "Yes"}])
+    assert talk.rentals.ran == (["extend R1"] if part["type"] == "text" else [])

@@ -17,8 +17,8 @@ from bylaw.trace.readers.parts import (
     call_in,
     check_parts,
     heard,
+    is_all_words,
     is_own_data,
-    is_picture_or_sound,
     words_in,
 )
 from bylaw.trace.recorded_value import plain_text, read_arguments, seconds
@@ -68,6 +68,8 @@ class ChatMessage(Struct, gc=False):
     requestor: str | None = None
     function_call: Function | None = None
     refusal: str | None = None
+    audio: Any = None
+    images: Any = None
     tool_messages: list["ChatMessage"] | None = None
     agent: str | None = None
     type: str | None = None
@@ -128,6 +130,8 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
                 _follow_parts(transcript, message, by, position)
             elif by == "user" and not message.tool_calls:
                 transcript.hear("", agent)
+            if by == "agent" and (message.audio or message.images):
+                transcript.leave_out("agent", agent)
             if message.refusal and by == "agent":
                 transcript.say("agent", message.refusal, agent)
             for call in message.tool_calls or ():
@@ -240,10 +244,9 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
     answers: list[PartAnswer] = []
 
     def speak() -> None:
-        words = "\n".join(filter(None, map(words_in, spoken)))
-        if not words and any(map(is_picture_or_sound, spoken)):
+        transcript.say(by, "\n".join(filter(None, map(words_in, spoken))), agent)
+        if not is_all_words(spoken):
             transcript.leave_out(by, agent)
-        transcript.say(by, words, agent)
         spoken.clear()
 
     def answer() -> None:
@@ -361,6 +364,8 @@ def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, positio
         return False
     if kind not in SILENT_ITEMS:
         raise Malformed(f"message {position} is an item of the unknown type `{kind}`")
+    if not is_all_words({"type": kind}):
+        transcript.leave_out("agent", agent)
     return batch
 
 

@@ -30,6 +30,7 @@ _ANSWERS = frozenset(
 )
 _KEYED_CALLS = ("toolUse", "functionCall", "function_call", "toolCall", "tool_use", "tool_call")
 _KEYED_ANSWERS = ("toolResult", "functionResponse", "function_response", "toolResponse", "tool_result")
+_CALLS_AND_ANSWERS = _CALLS.union(_ANSWERS, _KEYED_CALLS, _KEYED_ANSWERS)
 _ARGUMENTS = ("input", "args", "arguments", "rawInput", "tool_kwargs")
 _CALL_IDS = ("call_id", "toolCallId", "toolUseId", "tool_call_id", "id")
 _ANSWER_IDS = ("tool_use_id", "tool_call_id", "toolCallId", "toolUseId", "call_id", "id")
@@ -38,18 +39,21 @@ _FAILED = frozenset(("output-error", "output-denied"))
 
 _PICTURES = ("image", "image_url", "input_image", "output_image", "video", "video_url")
 _SOUNDS = ("audio", "input_audio", "output_audio")
-_SEEN_OR_HEARD = frozenset((*_PICTURES, *_SOUNDS, "inlineData", "inline_data"))
+_FILES = (
+    *("file", "input_file", "document", "resource", "resource_link", "blob", "uri", "data", "hosted_file"),
+    *("container_upload", "image_generation_call", "image_generation_tool_call"),
+)
+_SEEN_OR_HEARD = frozenset((*_PICTURES, *_SOUNDS, *_FILES, "inlineData", "inline_data", "fileData", "file_data"))
 _SILENT = frozenset(
     (
         *_PICTURES,
         *_SOUNDS,
-        *("file", "input_file", "document", "resource", "resource_link", "blob", "uri", "data"),
-        *("hosted_file", "thinking", "redacted_thinking", "reasoning", "redacted-reasoning", "reasoning_text"),
+        *_FILES,
+        *("thinking", "redacted_thinking", "reasoning", "redacted-reasoning", "reasoning_text"),
         *("text_reasoning", "summary_text", "step-start", "source", "source-url", "source-document", "citation"),
-        *("citations", "usage", "search_result", "container_upload", "compaction", "fallback", "tool_reference"),
+        *("citations", "usage", "search_result", "compaction", "fallback", "tool_reference"),
         *("system-prompt", "cache", "web_search_call", "file_search_call", "code_interpreter_call"),
-        *("image_generation_call", "mcp_list_tools", "code_interpreter_tool_call", "image_generation_tool_call"),
-        *("hosted_vector_store", "item_reference", "citable"),
+        *("mcp_list_tools", "code_interpreter_tool_call", "hosted_vector_store", "item_reference", "citable"),
     )
 )
 """Types of parts without calls, results or text, such as pictures, files and thoughts."""
@@ -243,9 +247,19 @@ def _is_users(part: Any) -> bool:
     return is_users(block.get("name"), block.get("tool_call_id"))
 
 
-def is_picture_or_sound(part: Any) -> bool:
+def is_all_words(content: Any) -> bool:
+    """Whether an agent's message shows the user only words. Calls and thoughts are not shown."""
+    parts = cast("list[Any]", content) if isinstance(content, list) else [content]
+    return not any(map(_shows_more, parts))
+
+
+def _shows_more(part: Any) -> bool:
     block = _given(part)
-    return not _SEEN_OR_HEARD.isdisjoint((str(block["type"]),) if "type" in block else block)
+    names = (str(block["type"]),) if "type" in block else block
+    if not _SEEN_OR_HEARD.isdisjoint(names):
+        return True
+    is_call = any(name in _CALLS_AND_ANSWERS or name.endswith("_tool_result") for name in names)
+    return bool(part) and not is_call and words_in(part) is None
 
 
 def is_own_data(part: Any) -> bool:
