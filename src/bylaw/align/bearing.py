@@ -537,7 +537,7 @@ def _wins(pack: Pack, events: Sequence[Event], span: TurnSpan, call: Call) -> bo
 
 
 def _answered(events: Sequence[Event], span: TurnSpan) -> int:
-    """Return the position after the replies to a turn: its results or the user's answer."""
+    """Return the position after the replies to a turn. The replies are its results or the user's answer."""
     at = span.end
     while at < len(events):
         event = events[at]

@@ -26,9 +26,9 @@ BROKEN = 3
 """The index of `permanently_violated` in `VERDICTS`."""
 
 STATE_CAP = 400
-"""An automaton with more states before minimisation is built lazily."""
+"""An automaton with more states than this before minimisation is built lazily."""
 STEP_CAP = 20_000
-"""An automaton with more transitions is built lazily."""
+"""An automaton with more transitions than this is built lazily."""
 SEARCH_CAP = 2_000
 """The maximum number of transitions that a lazy automaton explores to reach a verdict. A large demand counts as several
 transitions.

@@ -151,9 +151,9 @@ def lanes(reduced: Reduced, kept: float = 1.0, broken: float = 0.0) -> tuple[flo
 
 
 _SAFE_EXPONENT = 300.0
-"""Larger sums of weights are computed in logarithms."""
+"""Sums of weights above this are computed in logarithms."""
 _ROUNDING = 1e-15
-"""A smaller margin is treated as 0, so that rounding cannot make an action fail an `eps` of 0."""
+"""A margin below this is treated as 0, so that rounding cannot make an action fail an `eps` of 0."""
 _MEMO = 16384
 
 

@@ -149,7 +149,7 @@ ChainPlace = tuple[Bits | None, int]
 """An act (None before the first) and the state of the automaton after it."""
 
 NO_CHANCE = 1e-12
-"""Smaller probabilities are treated as zero."""
+"""Probabilities below this are treated as zero."""
 LONGEST = 100_000
 
 

@@ -70,7 +70,7 @@ class Act(Struct, frozen=True):
 
 
 class Careful:
-    """Plays one scenario. The agent knows the handbook through the ground truth of the simulator, but only the records
+    """Plays one scenario. The agent knows the whole handbook, as implemented by the simulator, but only the records
     that it has read.
     """
 
