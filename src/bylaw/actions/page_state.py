@@ -229,6 +229,8 @@ def _items(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for value in arguments.values():
         if isinstance(value, list):
             listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+            if any(isinstance(each, list) for each in listed):
+                raise NotTaken("the call has a list in a list")
             yield from (each for each in listed if isinstance(each, dict))
 
 
