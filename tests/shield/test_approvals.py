@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bylaw import Pack
 from bylaw.errors import BylawError
 from bylaw.policy.tool import ApprovalTerms, Postures
 from bylaw.record import Log
@@ -171,7 +172,7 @@ def test_an_approval_is_for_the_exact_call(log: Log) -> None:
     assert ask(session).allowed
 
 
-def test_an_approval_expires_when_its_facts_change(log: Log) -> None:
+def pack_with_total() -> Pack:
     guard = (
         "def returned_first(call, facts):\n"
         "    if facts.Order(call.order_id).total > 50 and not facts.Order(call.order_id).returned:\n"
@@ -180,8 +181,11 @@ def test_an_approval_expires_when_its_facts_change(log: Log) -> None:
     entities = FILES["entities.yaml"].replace("returned: boolean", "returned: boolean, total: integer")
     assert "total" in entities
     tools = FILES["tools.yaml"].replace("changes: []", "changes: [Order.returned]")
-    pack = shop(guards__g_py=guard, entities_yaml=entities, tools_yaml=tools)
-    session = Shield(pack, log=log).session("c")
+    return shop(guards__g_py=guard, entities_yaml=entities, tools_yaml=tools)
+
+
+def test_an_approval_expires_when_its_facts_change(log: Log) -> None:
+    session = Shield(pack_with_total(), log=log).session("c")
     looked_up(session, "get_order", REFUND, {"order_id": "7", "total": 60})
     waits = ask(session).approval
     log.approve(waits, by="ann")
@@ -401,6 +405,18 @@ def test_a_call_uses_every_yes_that_was_given_for_it(log: Log) -> None:
     assert sorted(each.status for each in log.approvals("default")) == ["expired", "used"]
     assert shop_desk.decide(cleared, "refund", REFUND, context=ANN).answer == "ask"
     assert verify(log.journal.store, "default").faults == ()
+
+
+@pytest.mark.parametrize("rejected_last", [True, False])
+def test_of_two_answers_about_one_call_the_later_counts(log: Log, *, rejected_last: bool) -> None:
+    shop_desk, whole, cleared = Shield(pack_with_total(), log=log), told(), told()
+    whole[2] = {**whole[2], "content": '{"order_id": "7", "total": 60}'}
+    cleared[2] = {**cleared[2], "content": "[cleared]"}
+    first, second = (shop_desk.decide(each, "refund", REFUND, context=ANN).approval for each in (cleared, whole))
+    answers = [lambda: log.reject(first, by="lena"), lambda: log.approve(second, by="lena")]
+    for answer in reversed(answers) if rejected_last else answers:
+        answer()
+    assert shop_desk.decide(whole, "refund", REFUND, context=ANN).answer == ("deny" if rejected_last else "allow")
 
 
 def test_a_yes_from_a_history_without_the_users_words_is_not_used_where_they_have_spoken(log: Log) -> None:

@@ -51,6 +51,7 @@ class Approvals:
         """Apply recorded changes. The first `before` changes belong to requests from before a handover."""
         self._requests: dict[str, Change] = {}
         self._last: dict[str, Change] = {}
+        """The last change of each approval, in the order of these changes."""
         self._ends: dict[str, float] = {}
         """Approvals that expire, with the time."""
         self._former: dict[str, Change] = {}
@@ -88,6 +89,7 @@ class Approvals:
             self._requests[change.approval] = change
         if change.status == "approved" and change.expires:
             self._ends[change.approval] = change.expires
+        self._last.pop(change.approval, None)
         self._last[change.approval] = change
 
     def has_ended(self, approval: str, now: float) -> bool:
@@ -115,11 +117,13 @@ class Approvals:
         made = judgement.made.call
         # All spellings of a call share one name, so one rejection covers them all.
         digest = fingerprint([made.tool, alike(made.arguments), context[PRINCIPAL], pin])
+        answered, next_name = list[Approval](), ""
         for number in range(1, AGAIN):
             name = f"messages/{digest[:32]}/{number}"
             known = find(name)
             if known is None:
-                return name
+                next_name = name
+                break
             if known.status == "rejected":
                 # If this were shorter than the lifetime of an approval, an earlier approval could become valid again.
                 counts = now < known.answered + max(terms.timeout, terms.lifetime)
@@ -127,11 +131,14 @@ class Approvals:
                 counts = known.status in ("waiting", "approved") and is_ours(known)
             if counts:
                 self.homes[name] = known.conversation
-                self.take([known.request, *([known.answer] if known.answer is not None else [])])
+                self.take([known.request])
+                answered.append(known)
             if known.status == "approved":
                 self.homes[name] = known.conversation
                 self._beside.append(known.request)
-        return ""
+        answered.sort(key=lambda each: (each.answered, each.status == "rejected"))
+        self.take(each.answer for each in answered if each.answer is not None)
+        return next_name
 
     def rule(
         self,
@@ -223,13 +230,17 @@ class Approvals:
     def _no(self, made: Call, call: str, apart: str, parts: Sequence[Call]) -> Change | None:
         """Return a rejection of the call, of another spelling, or of one of its actions.
 
-        The rejection applies while the policies object for the same reasons. Reasons for another spelling are not
-        compared, because they may contain different names.
+        The rejection applies while the policies object for the same reasons, or if it came after an approval of the
+        call. Reasons for another spelling are not compared, because they may contain different names.
         """
-        rejected = [each for each in self._requests.values() if self._last[each.approval].status == "rejected"]
-        for each in rejected:
+        is_approved = False
+        for each in [self._requests[name] for name in self._last if name in self._requests]:
+            status = self._last[each.approval].status
+            is_approved |= each.call == call and status == "approved"
+            if status != "rejected":
+                continue
             # Earlier versions did not record reasons. Their rejections still apply.
-            is_same = each.call == call and each.apart in ("", apart)
+            is_same = each.call == call and (is_approved or each.apart in ("", apart))
             is_alike = each.call != call and each.tool == made.tool and alike(each.arguments) == alike(made.arguments)
             is_part = any(each.tool == part.tool and alike(each.arguments) == alike(part.arguments) for part in parts)
             if is_same or is_alike or is_part:

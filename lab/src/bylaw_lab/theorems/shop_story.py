@@ -107,7 +107,8 @@ class Shop(Story):
             self.events.append(Shown(order, self.paid[order] - self.refunded[order], since))
         elif way < 0.9:
             self.host.result(record[: self.rng.randrange(len(record))], *made)
-            self._last_seen.pop(self._name_here(wanted.arguments["order_id"]), None)
+            if self.host.has_times:
+                self._last_seen.pop(self._name_here(wanted.arguments["order_id"]), None)
         elif way < 0.95:
             self.host.result("no answer", *made, error=True)
         else:
