@@ -12,7 +12,9 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 pytest.importorskip("litellm", reason="needs the extra `litellm`")
 
 import litellm
+from litellm.caching.caching import Cache
 from litellm.integrations.custom_logger import CustomLogger
+from litellm.types.caching import LiteLLMCacheType
 
 from bylaw.integrations.litellm import ROUNDS, ShieldGuardrail, _scope  # pyright: ignore[reportPrivateUsage]
 from bylaw.policy.tool import Postures
@@ -227,3 +229,34 @@ def test_a_yes_to_a_question_beside_media_is_undecided(tmp_path: Path, given: di
     where: Any = {"api_base": url, "api_key": "none", "metadata": {"session_id": "c1"}, "tools": TOOLS}
     answer: Any = run(litellm.acompletion(model="openai/c1", messages=messages, **where))
     assert bool(answer.choices[0].message.tool_calls) is (given is BESIDE[0])
+
+
+def test_an_answer_from_the_cache_is_decided(tmp_path: Path) -> None:
+    desk = Desk(
+        tmp_path, {"id": "c1", "turns": [{"user": "", "steps": [step(1, ("get_order", "7")), step(2, text="No.")]}]}
+    )
+    desk.messages.append({"role": "user", "content": USERS[0]})
+
+    async def talk() -> tuple[Any, Any]:
+        litellm.cache = Cache(type=LiteLLMCacheType.LOCAL)
+        first = await desk.ask()
+        # LiteLLM fills its cache in the background.
+        await asyncio.sleep(0.5)
+        return first, await desk.ask(metadata={"session_id": "c2"})
+
+    try:
+        first, second = run(talk())
+    finally:
+        litellm.cache = None
+    assert first.choices[0].message.tool_calls
+    assert second.choices[0].message.content == "No.", "the model was asked again"
+
+
+@pytest.mark.parametrize("given", [{"stream": True, "tools": None}, {"n": 2, "tools": None}])
+def test_tools_in_the_body_of_a_request_are_tools(tmp_path: Path, given: dict[str, Any]) -> None:
+    desk = Desk(tmp_path)
+    with pytest.raises(Exception, match=r"cannot be stopped|only one answer"):
+        run(desk.ask(**given, extra_body={"tools": TOOLS}))
+    with pytest.raises(Exception, match=r"cannot be stopped|only one answer"):
+        run(desk.ask(extra_body={name: value for name, value in given.items() if name != "tools"}))
+    assert desk.script.requests == []

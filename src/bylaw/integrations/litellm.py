@@ -33,6 +33,7 @@ ROUNDS = 8
 """The model is not asked again after this many consecutive answers without an allowed tool call."""
 KEPT = 10_000
 """The number of exchanges to keep for the histories of callers."""
+ONE_ANSWER = "the shield can check only one answer per request"
 CHATS = {CallTypes.completion, CallTypes.acompletion}
 _CALLERS = (
     "user_api_key_hash",
@@ -75,12 +76,15 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         if "model" not in kwargs or "messages" not in kwargs:
             hint = "`acompletion(model=..., messages=...)`"
             raise UsageError("a LiteLLM guardrail sees only named arguments", hint=hint)
-        if kwargs.get("tools") or kwargs.get("functions"):
-            if kwargs.get("stream"):
+        body = {**kwargs, **(kwargs.get("extra_body") or {})}
+        if body.get("tools") or body.get("functions"):
+            if body.get("stream"):
                 hint = "remove `stream` from requests with tools"
                 raise UsageError("a streamed call cannot be stopped", hint=hint)
-            if kwargs.get("n") not in (None, 1):
-                raise UsageError("the shield can check only one answer per request", hint="remove `n`")
+            if body.get("n") not in (None, 1):
+                raise UsageError(ONE_ANSWER, hint="remove `n`")
+            # No guardrail sees an answer from LiteLLM's cache.
+            kwargs["cache"] = {**(kwargs.get("cache") or {}), "no-cache": True}
         kwargs["messages"] = self._whole(_scope(kwargs), self._own(kwargs.get("messages") or []))
         if (told := self.instructions) and not _told(kwargs, "bylaw_agent"):
             kwargs["messages"] = _after_system(kwargs["messages"], told)
@@ -98,7 +102,9 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         if call_type not in CHATS or not choices:
             return None
         message = choices[0].message
-        if getattr(message, "function_call", None):
+        if any(each.message.tool_calls for each in choices[1:]):
+            raise UsageError(ONE_ANSWER)
+        if any(getattr(each.message, "function_call", None) for each in choices):
             raise UsageError(
                 "a call in the form `function_call` cannot be stopped", hint="use `tools`, not `functions`"
             )
@@ -133,7 +139,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
             message.tool_calls, message.content = None, "\n\n".join(one.feedback for _, one in refused)
             choices[0].finish_reason = "stop"
             return response
-        again = {name: value for name, value in request_data.items() if name not in _OURS}
+        again = {name: value for name, value in request_data.items() if value is not None and name not in _OURS}
         token = _round.set(_round.get() + 1)
         try:
             return await litellm.acompletion(**{**again, "messages": [*before, *exchange]})
@@ -168,7 +174,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
                     },
                     *told,
                 ]
-            elif plain["role"] == "tool" and (note := self._notes.get(scope + plain["tool_call_id"])):
+            elif plain["role"] == "tool" and (note := self._notes.get(scope + plain.get("tool_call_id", ""))):
                 found.append({**plain, "content": with_note(plain["content"], note)})
             else:
                 found.append(message)
