@@ -44,13 +44,20 @@ create or replace procedure p() language sql as 'delete from t';
 DOMAINS = """
 create or replace function kept(text) returns boolean language plpgsql as
 $$begin insert into t values (9, 'kept'); return true; end$$;
-drop type if exists pair; drop domain if exists checked;
+drop type if exists pair; drop domain if exists checked; drop domain if exists "Text";
 create domain checked as text check (kept(value));
+create domain "Text" as text check (kept(value));
 create type pair as (a checked);
 """
 RUNS_A_CHECK = """
 select 'x'::checked
 select 'x'::"checked"
+select 'x'::"Text"
+select cast('x' as "Text")
+select "Text" 'x'
+select * from json_to_record('{"a":"x"}') as f(a "Text")
+select * from json_to_record('{"a":"x"}') as f(a "Text", b int)
+select '{x}'::"Text"[]
 select 'x'::public.checked
 select b::checked from t
 select cast('x' as checked)

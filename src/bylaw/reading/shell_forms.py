@@ -124,7 +124,8 @@ def _usual(program: str, words: tuple[str, ...]) -> Form | None:
                 put = tuple(f"{target.rstrip('/')}/{each.rpartition('/')[2]}" for each in copied)
             else:
                 put = (target,)
-            return Form(operands[:-1], changed=put if program == "cp" else (*copied, *put))
+            # The target may be a folder, in which the copy keeps its name.
+            return Form(operands[:-1], changed=(*copied, *put))
         case "changed":
             return Form(changed=operands)
         case "named":

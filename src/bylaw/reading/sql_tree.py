@@ -153,11 +153,15 @@ class Tree:
         if any(each.this == exp.DataType.Type.USERDEFINED for each in self.tree.find_all(exp.DataType)):
             raise Unreadable("a type that PostgreSQL does not have may be a domain, whose check runs a function")
         dialect = _dialect("postgres")
-        for first, before, token in zip((None, *tokens), tokens, tokens[1:], strict=False):
-            if token.word in known:
+        for first, before, token, after in zip((None, *tokens), tokens, tokens[1:], (*tokens[2:], None), strict=False):
+            # A quoted name in another letter case is a type of the user's own.
+            is_own = token.kind == "name" and token.word not in token.text
+            if token.word in known and not is_own:
                 continue
-            kind = dialect.tokenizer_class.KEYWORDS.get(token.text.upper())
-            is_type = before.word == "as" and kind in dialect.parser_class.TYPE_TOKENS
+            kind = dialect.tokenizer_class.KEYWORDS.get(token.word.upper())
+            ends = after is not None and after.text in (")", "[", "(", "" if before.word == "as" else ",")
+            follows = before.word == "as" or (is_own and before.kind in ("word", "name"))
+            is_type = follows and kind in dialect.parser_class.TYPE_TOKENS and (ends or not is_own)
             if is_type or (first is not None and first.text == before.text == ":"):
                 raise Unreadable(f"`{token.text[:60]}` may be a domain, whose check runs a function")
 
