@@ -88,16 +88,20 @@ def yes_or_no(given: Any, what: str) -> bool:
 
 def calls(given: Any) -> Sequence[tuple[Any, ...]]:
     """Check the calls of one turn, given as tuples of a tool, its arguments and an optional id."""
-    if isinstance(given, str | Mapping) or not hasattr(given, "__iter__"):
+    if type(given) is not list and (isinstance(given, str | Mapping) or not hasattr(given, "__iter__")):
         raise UsageError(f"calls must be a list, not `{type(cast(object, given)).__name__}`", hint=_CALLS)
-    found = list(cast(Sequence[Any], given))
-    for each in found:
-        if not isinstance(each, tuple | list) or len(cast(Sequence[Any], each)) not in (2, 3):
+    found: list[tuple[Any, ...]] = []
+    ids: list[Any] = []
+    for each in cast("Sequence[Any]", given):
+        if not isinstance(each, tuple | list) or len(cast("Sequence[Any]", each)) not in (2, 3):
             raise UsageError("a call in a turn must be `(tool, arguments)` or `(tool, arguments, id)`", hint=_CALLS)
-    ids = [each[2] for each in found if len(each) == 3 and each[2]]
-    if twice := next((id for place, id in enumerate(ids) if id in ids[:place]), ""):
-        raise UsageError(f"two calls in the turn have the id `{twice}`", hint="give each call its own id")
-    return [tuple(each) for each in found]
+        call = tuple(cast("Sequence[Any]", each))
+        id = call[2] if len(call) == 3 else ""
+        if id and id in ids:
+            raise UsageError(f"two calls in the turn have the id `{id}`", hint="give each call its own id")
+        ids.append(id)
+        found.append(call)
+    return found
 
 
 def none_waits(waiting: Sequence[Call], ids: Sequence[str]) -> None:

@@ -95,9 +95,12 @@ def draft(tenant: str, conversation: str, change: Change) -> Draft:
     return Draft(tenant, conversation, "approval", encode(change), name)
 
 
+_encode_in_order = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
+
+
 def fingerprint(value: Any) -> str:
     """Return a hash of plain data. Key order does not matter."""
-    return hashlib.sha256(msgspec.json.encode(value, order="deterministic", enc_hook=str)).hexdigest()
+    return hashlib.sha256(_encode_in_order(value)).hexdigest()
 
 
 def read_approval(row: tuple[str, str, Status, float, float, Any]) -> Approval:

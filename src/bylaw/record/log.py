@@ -101,10 +101,6 @@ class Log(Reading):
         """Write drafts in order. On return, they are on disk."""
         return self.journal.append(drafts)
 
-    async def append_async(self, drafts: Sequence[Draft]) -> Answers:
-        """Like `append`, for coroutines."""
-        return await self.journal.append_async(drafts)
-
     def others_may_have_written(self, tenant: str, name: str) -> bool:
         """Whether a session must read other processes' entries before a decision."""
         last = self._last

@@ -171,7 +171,7 @@ class Service:
         if not self._keys and scope["type"] == "http" and not is_from_here(scope["headers"]):
             await respond(send, 403, _encode(Failure(Complaint("BY703", ELSEWHERE))))
         elif scope["type"] == "http" and scope["method"] == "POST" and (post := self._posts.get(scope["path"])):
-            await post(scope, receive, send)
+            await (post.respond if self.tracing is None else post)(scope, receive, send)
         elif self._pages is not None and scope["type"] == "http" and self._is_page(scope["path"]):
             await self._pages(scope, receive, send)
         else:
@@ -183,7 +183,7 @@ class Service:
         """Return the status and body of a response to a request. The key must have the right role. If the body is None,
         it was too large.
         """
-        key = key_of(header, self._keys)
+        key = key_of(header, self._keys) if self._keys else None
         if self._keys and key is None:
             status, content = 401, Failure(Complaint("BY703", "no valid key; send it as `Authorization: Bearer KEY`"))
         elif key is not None and role is not None and key.role != role:
@@ -212,12 +212,15 @@ class Service:
 
     async def _decide(self, tenant: str, request: DecideRequest) -> DecideAnswer:
         started = time.perf_counter()
-        answer = await self._decided(tenant, request)
+        answer = self._told(tenant, await self.desk.decide(tenant, request))
         self.desk.metrics.took(time.perf_counter() - started)
         return answer
 
     async def _decided(self, tenant: str, request: DecideRequest) -> DecideAnswer:
-        answer = await self.desk.decide(tenant, request)
+        return self._told(tenant, await self.desk.decide(tenant, request))
+
+    def _told(self, tenant: str, answer: DecideAnswer) -> DecideAnswer:
+        """Report decisions to those who watch the service."""
         if self.tracing is not None:
             self.tracing.tell(tenant, answer.decisions)
         if self.webhook is not None:
@@ -361,13 +364,12 @@ class _Post:
         self._role: Role = "approve" if path in (APPROVALS, STOPS) else "decide"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._service.tracing is None:
-            await self._respond(scope, receive, send)
-            return
+        """Respond, within a span."""
+        assert self._service.tracing is not None
         with self._service.tracing.request(self._path, scope["headers"]) as ended:
-            ended(await self._respond(scope, receive, send))
+            ended(await self.respond(scope, receive, send))
 
-    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> int:
+    async def respond(self, scope: Scope, receive: Receive, send: Send) -> int:
         try:
             body = await _body(receive, self._service.largest)
         except ClientDisconnect:
@@ -375,7 +377,7 @@ class _Post:
         headers: Headers = scope["headers"]
         if is_json(headers):
             bearer = bearer_of(headers)
-            answer = partial(self._answered, bearer)
+            answer = partial(self._scheduled, bearer)
             status, told = await self._service.answered(self._path, bearer, body, answer, self._role)
         else:
             status, told = 415, _encode(Failure(Complaint("BY703", NO_JSON)))
@@ -383,11 +385,11 @@ class _Post:
         await respond(send, status, told, number)
         return status
 
-    async def _answered(self, bearer: str, tenant: str, body: bytes) -> Any:
-        answer = partial(self._answered_now, bearer, tenant, body)
-        return await self._service.desk.scheduler.request(tenant, len(body), answer)
+    def _scheduled(self, bearer: str, tenant: str, body: bytes) -> Awaitable[Any]:
+        answer = partial(self._answered, bearer, tenant, body)
+        return self._service.desk.scheduler.request(tenant, len(body), answer)
 
-    async def _answered_now(self, bearer: str, tenant: str, body: bytes) -> Any:
+    async def _answered(self, bearer: str, tenant: str, body: bytes) -> Any:
         if len(body) < LARGE:
             given = self._read(body)
         else:

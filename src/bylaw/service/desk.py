@@ -42,15 +42,13 @@ from bylaw.shield.history import linked
 from bylaw.shield.session import TurnCall
 from bylaw.shield.shield import PinnedPack, Shield
 from bylaw.shield.stopping import unheard_of
-from bylaw.text.cost import TooCostly, current
+from bylaw.text.cost import TooCostly
 from bylaw.trace.event import Card
 
 SESSIONS = 10_000
 """The maximum number of sessions in memory. Others are read from the log on demand."""
 WRONG = (BylawError, msgspec.MsgspecError, UnicodeError, RecursionError)
 """Errors that reject a request or prevent a response."""
-LONG = 300
-"""Conversations with more log entries are read outside the event loop."""
 TOGETHER_ASKING = 200
 """The number of concurrent requests per tenant, if requests may wait for a model or a tool."""
 PATIENCE = 2.0
@@ -226,9 +224,6 @@ class Desk:
         session = self._sessions.get(place)
         if session is None:
             session = self._sessions[place] = shield.session(name, context=context, agent=agent)
-            cost = current()
-            if cost is not None and self.log.reads_at_once and self.log.length_of(tenant, name) > LONG:
-                cost.is_large = True
         self._sessions.move_to_end(place)
         while len(self._sessions) > self._most:
             self._sessions.popitem(last=False)

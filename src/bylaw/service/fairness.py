@@ -85,8 +85,6 @@ class Scheduler:
 
     async def run(self, tenant: str, work: Callable[[], Found], *, is_large: bool = False) -> Found:
         """Run a tenant's work in the loop or in the thread."""
-        cost = current()
-        is_large = is_large or (cost is not None and cost.is_large)
         if is_large or self._moves(tenant):
             async with self._turns[tenant]:
                 # The earlier large or slow work may have ended by now.
@@ -148,8 +146,10 @@ class Scheduler:
             self._waiting.pop(tenant, None)
 
     def _has_others(self, tenant: str) -> bool:
-        latest = next((each for each in reversed(self._asked) if each != tenant), None)
-        return latest is not None and time.monotonic() - self._asked[latest] < ACTIVE
+        for latest in reversed(self._asked):
+            if latest != tenant:
+                return time.monotonic() - self._asked[latest] < ACTIVE
+        return False
 
     @property
     def busy_for(self) -> float:

@@ -1,12 +1,10 @@
 """The requests and responses of the service. Requests are decoded strictly."""
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
-from msgspec.structs import replace
 
 from bylaw.engine.conversation import Mutation
 from bylaw.engine.door import seconds, writable
@@ -58,8 +56,7 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
     def mutation(self, now: float) -> Mutation:
         """Return the event as a change in the conversation."""
         at = now if self.time is None else seconds(self.time)
-        said = [each for each in (self.user, self.agent, self.result, self.messages) if each is not UNSET]
-        if len(said) != 1:
+        if (self.user, self.agent, self.result, self.messages).count(UNSET) != 3:
             raise BadRequest("an event must have exactly one of `user`, `agent`, `result`, `messages`")
         if isinstance(self.user, str):
             return Mutation("user", {"text": writable(self.user), "time": at})
@@ -110,7 +107,7 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
         if self.messages is not None and (self.conversation or self.events or self.calls):
             raise BadRequest("`messages` is the whole history; combine it only with `tool` and `arguments`")
         if self.messages is not None:
-            _check_size((), self.messages)
+            _check_size(self.messages)
         if self.tool:
             return [(self.tool, self.arguments, self.id)]
         return [(call.tool, call.arguments, call.id) for call in self.calls]
@@ -143,15 +140,25 @@ def _check(
         raise BadRequest("a request with an idempotency key must name its `conversation`")
     if len(events) > MANY or len(calls) > MANY:
         raise BadRequest(f"more than {MANY} events or calls in one request")
-    said = [text for event in events for text in (event.user, event.agent) if isinstance(text, str)]
-    _check_size(said, [each for event in events if isinstance(event.messages, list) for each in event.messages])
+    messages: list[dict[str, Any]] = []
+    for event in events:
+        _check_length(event.user)
+        _check_length(event.agent)
+        if isinstance(event.messages, list):
+            messages += event.messages
+    _check_size(messages)
 
 
-def _check_size(said: Sequence[str], messages: Sequence[dict[str, Any]]) -> None:
+def _check_size(messages: Sequence[dict[str, Any]]) -> None:
     if len(messages) > MESSAGES:
         raise BadRequest(f"more than {MESSAGES} messages in one request")
-    contents = [plain_text(each.get("content")) for each in messages if each.get("role") != "tool"]
-    if any(len(text) > LONGEST for text in (*said, *contents)):
+    for each in messages:
+        if each.get("role") != "tool":
+            _check_length(plain_text(each.get("content")))
+
+
+def _check_length(text: str | UnsetType) -> None:
+    if isinstance(text, str) and len(text) > LONGEST:
         raise BadRequest(f"a message has more than {LONGEST:,} characters")
 
 
@@ -371,16 +378,32 @@ class Approvals(Struct, frozen=True):
 
 
 def decided(decision: Decision, conversation: str, pack: str) -> Decided:
-    if not any(map(_speaks, decision.grounds)):
-        decision = replace(decision, grounds=())
-    told = dict(zip(_TOLD, _told(decision), strict=True))
-    sentences = [Sentence(str(each), each.text) for each in decision.sentences]
-    return Decided(conversation=conversation, sentences=sentences, pack=pack, **told)
-
-
-_TOLD = tuple(name for name in Decided.__struct_fields__ if name not in ("conversation", "sentences", "pack"))
-"""Fields that are copied unchanged from the decision."""
-_told = attrgetter(*_TOLD)
+    made = decision
+    reasons: tuple[Any, Any, Any, Any, Any, Any] = (), [], (), (), (), ()
+    if any(map(_speaks, made.grounds)):
+        sentences = [Sentence(str(each), each.text) for each in made.sentences]
+        reasons = (made.policies, sentences, made.missing, made.look_ups, made.retries, made.questions)
+    return Decided(
+        made.id,
+        conversation,
+        made.tool,
+        made.answer,
+        made.allowed,
+        made.enforced,
+        *reasons,
+        made.feedback,
+        made.for_person,
+        made.approval,
+        made.unguarded,
+        made.probability,
+        made.interval,
+        made.seconds,
+        made.model_queries,
+        pack,
+        made.is_over,
+        made.card,
+        made.actions,
+    )
 
 
 def _speaks(ground: Ground) -> bool:

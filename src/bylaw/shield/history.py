@@ -323,6 +323,9 @@ class ConversationJournal:
         self.is_unsettled = self.is_unsettled or bool(entries and not settled)
         return entries
 
+    def has_more_than(self, entries: int) -> bool:
+        return self.log is not None and self.may_be_known and self.log.length_of(self.tenant, self.id) > entries
+
     def settle(self) -> None:
         """Wait until all entries read so far are on disk. Until then, they must not be reported or stored."""
         if self.log is not None and self.is_unsettled:
@@ -335,13 +338,13 @@ class ConversationJournal:
 
     def accepts(self, drafts: Sequence[Draft], answers: Answers) -> bool:
         """Return whether the drafts were written. If another writer wrote first, none of them is written."""
-        conflict = next((answer for answer in answers if isinstance(answer, Conflict)), None)
-        if conflict is not None:
-            if conflict.about == "stops" and self.log is not None:
-                self.log.stops_changed(self.tenant)
-            elif not conflict.about:
-                self._refuse_misfit()
-            return False
+        for conflict in answers:
+            if isinstance(conflict, Conflict):
+                if conflict.about == "stops" and self.log is not None:
+                    self.log.stops_changed(self.tenant)
+                elif not conflict.about:
+                    self._refuse_misfit()
+                return False
         self._conflicts = (0, 0)
         if drafts:
             self.is_unsettled = False
@@ -424,24 +427,22 @@ class Attempt:
             self.note()
             return
         self.add_events()
+        journal, revision = self._journal, self.stops.revision
+        tenant, id, length, drafts = journal.tenant, journal.id, journal.state.length, list[Draft]()
+        first = journal.first if length else None
+        begun = named.id(id) if named is not None else ""
         try:
-            for kind, body, _ in self._bodies:
+            for at, (kind, body, name) in enumerate(self._bodies, length):
                 if kind in ("opening", "event"):
                     # The entry has a few more levels than its content.
                     refuse_deep(body, DEEPEST + 10)
+                under = revision if kind == "decision" else None
+                drafts.append(Draft(tenant, id, kind, body, begun or name, at, under, first))
+                first, begun = None, ""
         except ValueError as error:
             hint = "report only the part that matters, or report it as text"
             raise UsageError(f"the log cannot store this value: it is {error}", hint=hint) from None
-        journal, revision = self._journal, self.stops.revision
-        found = [
-            Draft(journal.tenant, journal.id, kind, body, name, at, revision if kind == "decision" else None)
-            for at, (kind, body, name) in enumerate(self._bodies, journal.state.length)
-        ]
-        if found and journal.state.length:
-            found[0] = replace(found[0], first=journal.first)
-        if found and named is not None:
-            found[0] = replace(found[0], id=named.id(journal.id))
-        self.drafts = [*found, *self._elsewhere]
+        self.drafts = drafts + self._elsewhere
 
     def note(self) -> None:
         """Apply the written entries to the state."""

@@ -24,6 +24,8 @@ from bylaw.shield.history import TRIES, Attempt
 from bylaw.shield.host import RunScheduled
 from bylaw.shield.repeating import Repeated
 
+LONG = 300
+"""Conversations with more log entries are read outside the event loop."""
 MANY = 50
 """The minimum number of drafts that are written by the log's own thread instead of the event loop."""
 ASKING = 200
@@ -110,11 +112,10 @@ def _next(resume: Callable[[Any], SettlingStep], value: Any) -> SettlingStep | l
         return done.value
 
 
-def _run_to_write(steps: _Steps, step: SettlingStep) -> SettlingStep | list[Decision]:
-    found: SettlingStep | list[Decision] = step
-    while isinstance(found, SettlingStep) and found.kind != "write":
-        found = _run(steps, found)
-    return found
+def _run_on(steps: _Steps, step: SettlingStep) -> SettlingStep | list[Decision]:
+    """Run a step, and the attempt that follows what was read."""
+    found = _run(steps, step)
+    return _run(steps, found) if isinstance(found, SettlingStep) and found.kind == "attempt" else found
 
 
 def _left_of(wanted: WantedDecisions, answers: Sequence[Repeated]) -> WantedDecisions:
@@ -168,7 +169,7 @@ class LoopSettling:
         async with self._queue:
             try:
                 steps = _steps(service, log, wanted, hurries=not self._may_ask_others)
-                step = self._alone(partial(next, steps))
+                step: SettlingStep | list[Decision] = self._alone(next, steps)
                 while isinstance(step, SettlingStep):
                     step = await self._run(log, steps, step)
                 return step
@@ -178,37 +179,39 @@ class LoopSettling:
 
     async def _run(self, log: Log, steps: _Steps, step: SettlingStep) -> SettlingStep | list[Decision]:
         """Run a step and the quick steps after it. Return the next step or the decisions."""
-        service, run = self._service, partial(_run, steps, step)
-        if step.kind == "write":
+        service, may_ask, kind = self._service, self._may_ask_others, step.kind
+        if kind == "write":
             return await self._write(log, steps, step.drafts)
-        if step.kind == "attempt" and self._may_ask_others:
-            return await self._asked(run)
+        if kind == "attempt" and may_ask:
+            return await self._asked(partial(_run, steps, step))
         if log.reads_at_once:
-            return await self._here(run if self._may_ask_others else partial(_run_to_write, steps, step))
-        if step.kind == "attempt" and not (service.is_told_whole or service.pack.book.limits):
-            return await self._here(run)
-        return await asyncio.to_thread(self._alone, run)
+            is_large = kind == "read" and service.live is None and service.journal.has_more_than(LONG)
+            return await self._here(partial(_run if may_ask else _run_on, steps, step), is_large=is_large)
+        if kind == "attempt" and not (service.is_told_whole or service.pack.book.limits):
+            return await self._here(partial(_run, steps, step))
+        return await asyncio.to_thread(self._alone, _run, steps, step)
 
     async def _write(self, log: Log, steps: _Steps, drafts: Sequence[Draft]) -> SettlingStep | list[Decision]:
         try:
             if len(drafts) > MANY:
                 answers = await self._beside(partial(log.append, drafts))
             else:
-                answers = await log.append_async(drafts)
+                answers = await log.journal.append_async(drafts)
         except BaseException as error:
-            return self._alone(partial(_next, steps.throw, error))
-        return self._alone(partial(_next, steps.send, answers))
+            return self._alone(_next, steps.throw, error)
+        return self._alone(_next, steps.send, answers)
 
-    async def _here(self, do: Callable[[], Found]) -> Found:
-        run = partial(self._alone, do)
-        return run() if self._scheduled is None else await self._scheduled(run)
+    async def _here(self, do: Callable[[], Found], *, is_large: bool = False) -> Found:
+        if self._scheduled is None:
+            return self._alone(do)
+        return await self._scheduled(partial(self._alone, do), is_large=is_large)
 
     async def _beside(self, do: Callable[[], Found]) -> Found:
         return await (asyncio.to_thread(do) if self._scheduled is None else self._scheduled(do, is_large=True))
 
-    def _alone(self, do: Callable[[], Found]) -> Found:
+    def _alone(self, do: Callable[..., Found], *given: Any) -> Found:
         with self._lock:
-            return do()
+            return do(*given)
 
     @property
     def _may_ask_others(self) -> bool:

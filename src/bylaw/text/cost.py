@@ -22,8 +22,6 @@ class Cost:
         self._most = self._left = steps
         self.pause: Callable[[], None] | None = None
         """Called between two pieces of work to let other requests run first."""
-        self.is_large = False
-        """Whether the request has turned out to be expensive."""
 
     def __enter__(self) -> None:
         self._before = _COST.set(self)
