@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import socketserver
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -106,6 +107,16 @@ class Hook:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
+class StrangeAnswer(socketserver.StreamRequestHandler):
+    """Answers each request with a fixed text."""
+
+    answer = b""
+
+    def handle(self) -> None:
+        self.rfile.readline()
+        self.wfile.write(self.answer)
+
+
 @pytest.fixture
 def hook() -> Iterator[Hook]:
     made = Hook()
@@ -137,6 +148,23 @@ def test_a_webhook_that_never_answers_is_told_of(log: Log, hook: Hook, monkeypat
     assert decide(Service(Desk(shop(), log), {}, webhook=told))["answer"] == "ask"
     told.end()
     assert "the webhook did not accept an approval after 5 tries" in lines[0]
+
+
+@pytest.mark.parametrize("answer", ["hello", "HTTP/1.1 abc OK", "HTTP/1.1 301 Moved\r\nLocation: http://[::1"])
+def test_a_strange_answer_does_not_end_the_webhook(answer: str, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhooks, "PAUSE", 0.01)
+    lines: list[str] = []
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), StrangeAnswer) as server:
+        server.daemon_threads = True
+        monkeypatch.setattr(StrangeAnswer, "answer", f"{answer}\r\n\r\n".encode())
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        told = Webhook(f"http://127.0.0.1:{server.server_address[1]}", report=lines.append)
+        app = Service(Desk(shop(), log), {}, webhook=told)
+        for customer in ("C1", "C2"):
+            assert decide(app, context={"signed_in_as": customer})["answer"] == "ask"
+        told.end(120)
+        server.shutdown()
+    assert len(lines) == 2, "both approvals were sent, and neither was accepted"
 
 
 def test_a_webhook_is_a_url() -> None:

@@ -13,7 +13,9 @@ import time
 import urllib.request
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from http.client import HTTPException
 from urllib.parse import urlsplit
+from urllib.request import HTTPDefaultErrorHandler, HTTPErrorProcessor, HTTPHandler, HTTPSHandler, ProxyHandler
 
 import msgspec
 from msgspec import Struct
@@ -31,6 +33,12 @@ MOST = 10_000
 """The maximum number of queued notifications, and the number of approvals to remember."""
 SIGNATURE = "Bylaw-Signature"
 _encode = msgspec.json.Encoder().encode
+
+
+_opener = urllib.request.OpenerDirector()
+for _handler in (ProxyHandler, HTTPHandler, HTTPSHandler, HTTPDefaultErrorHandler, HTTPErrorProcessor):
+    # There is no handler for redirects, because following one would drop the body.
+    _opener.add_handler(_handler())
 
 
 def check_hook(url: str) -> None:
@@ -100,9 +108,9 @@ class Webhook:
         why = ""
         for number in range(TRIES):
             try:
-                with urllib.request.urlopen(request, timeout=PATIENCE):
+                with _opener.open(request, timeout=PATIENCE):
                     return
-            except OSError as error:
+            except (OSError, HTTPException) as error:
                 why = str(error)
             if number + 1 < TRIES:
                 time.sleep(PAUSE * 2**number)
