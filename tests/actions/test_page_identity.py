@@ -278,6 +278,9 @@ CHOICES = """- form "Checkout" [ref=e1]:
   - tab "Yearly" [selected] [ref=e5]
   - checkbox "Terms" [checked=mixed] [ref=e6]
   - generic [ref=e7]: 1000 EUR
+  - scrollbar "Amount" [ref=e10]: "900"
+  - textbox "Note" [ref=e11]:
+    - paragraph: send it
   - button "Show more" [ref=e8]: Pay 900 EUR
   - button "Details" [expanded] [ref=e9]:
     - text: Pay 30 EUR"""
@@ -289,7 +292,15 @@ def test_a_card_shows_values_states_and_texts() -> None:
             show(session, CHOICES)
             card = session.decide("browser_click", {"target": ref}).card
             assert card is not None
-            held = ("Donation: 500", "Express: pressed", "24 Dec: selected", "Yearly: selected", "Terms: ticked: mixed")
+            held = (
+                "Donation: 500",
+                "Amount: 900",
+                "Note: send it",
+                "Express: pressed",
+                "24 Dec: selected",
+                "Yearly: selected",
+                "Terms: ticked: mixed",
+            )
             for each in (own, *held, "1000 EUR", "Show more: Pay 900 EUR"):
                 assert each in card.text
             assert "expanded" not in card.text

@@ -85,7 +85,7 @@ def identity_of(page: Page, element: Element) -> dict[str, Any]:
     said: dict[str, Any] = {"element": f"{name} ({element.role})" if name else element.role}
     text = " ".join(page.text_of(element).split())
     if text not in name:
-        said["with the text"] = text[:_LONGEST_NAME]
+        said["with the text"] = _cut(text)
     if states := states_of(element):
         said["its state"] = states
     if frame is not None:
@@ -95,8 +95,13 @@ def identity_of(page: Page, element: Element) -> dict[str, Any]:
     if fields := filled_in(page):
         said["filled in"] = fields
     if form is not None and (texts := " | ".join(_texts_in(page, form))):
-        said["beside it"] = texts[:_LONGEST_NAME]
+        said["beside it"] = _cut(texts)
     return {**said, "address of the page": page.url, "as shown": _fingerprint(_around(page, element))}
+
+
+def _cut(text: str) -> str:
+    left = len(text) - _LONGEST_NAME
+    return text if left <= 0 else f"{text[:_LONGEST_NAME]}... ({left} more characters)"
 
 
 def _texts_in(page: Page, form: Element) -> list[str]:
@@ -153,7 +158,8 @@ def identity_of_call(state: PageState, call: Call) -> dict[str, Any]:
         return {"address of the page": page.url, "as shown": _fingerprint([page.url, _shown(page)])}
     names = [name_of(page, each) for each in elements]
     shown = _fingerprint([_around(page, each) for each in elements])
-    return {"acts on": names[0] if len(names) == 1 else names, "as shown": shown}
+    said = {"acts on": names[0] if len(names) == 1 else names, "filled in": filled_in(page), "as shown": shown}
+    return {name: value for name, value in said.items() if value}
 
 
 def _fingerprint(parts: Any) -> str:

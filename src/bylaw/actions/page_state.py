@@ -429,8 +429,8 @@ def filled_in(page: Page) -> list[str]:
             continue
         if is_field:
             end = element.at + 1 + len(page.descendants(element))
-        said = [_held(page, element)] if is_field else [element.text] if element.role in CONTROLS else []
-        said = [" ".join(each.split()) for each in (*said, *states_of(element))]
+        held = _held(page, element) if is_field else element.text if element.name or element.role in CONTROLS else ""
+        said = [" ".join(each.split()) for each in (held, *states_of(element))]
         name = " ".join(element.name.split())
         if told := ", ".join(each for each in said if each and each != name):
             found.append(f"{name or (page.text_of(element) if not is_field else '') or element.role}: {told}")
@@ -449,7 +449,7 @@ def states_of(element: Element) -> list[str]:
 def _held(page: Page, field: Element) -> str:
     inside = page.descendants(field)
     chosen = [page.label(each) for each in inside if each.state("selected") is not None]
-    return ", ".join(chosen) or field.text or " ".join(each.text for each in inside if each.role == "text")
+    return ", ".join(chosen) or field.text or " ".join(each.text for each in inside if each.text)
 
 
 def _texts(page: Page, content: tuple[ElementTerms, ...], within: ElementTerms | None = None) -> Sequence[str]:

@@ -14,6 +14,8 @@ from bylaw.trace.event import Call
 
 LONGEST = 200
 """The maximum length of a value in characters."""
+LONGEST_ARGUMENT = 2000
+"""The maximum length of an argument of the call. The reviewer approves all of it."""
 MOST = 30
 """The maximum number of arguments or facts to show."""
 _as_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
@@ -22,7 +24,7 @@ _as_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
 def for_person(call: Call, grounds: Sequence[Ground], seen: Iterable[tuple[str, Any]]) -> str:
     """Return the message for the reviewer. `seen` contains the facts used and their values."""
     lines = [f"The agent wants to make this call: {name(call.tool)}"]
-    lines += _listed([f"  {name(key)}: {value(each)}" for key, each in call.arguments.items()])
+    lines += _listed([f"  {name(key)}: {value(each, LONGEST_ARGUMENT)}" for key, each in call.arguments.items()])
     facts = [(fact, answer) for fact, answer in seen if not fact.endswith(".exists")]
     known = [
         f"  {line(fact.replace('[].', '.', 1))} is {_answer(answer)}" for fact, answer in facts if is_known(answer)
@@ -65,7 +67,7 @@ def name(text: str) -> str:
     return text if text.isidentifier() and text.isprintable() and len(text) <= LONGEST else value(text)
 
 
-def value(given: Any) -> str:
+def value(given: Any, longest: int = LONGEST) -> str:
     """Return a value as JSON on one line. A shortened value shows how many characters are missing."""
     try:
         text = _as_json(given)
@@ -73,8 +75,8 @@ def value(given: Any) -> str:
         text = _as_json(str(given))
     if not text.isprintable():
         text = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)
-    left = len(text) - LONGEST
-    return text if left <= 0 else f"{text[:LONGEST]}... ({left} more characters)"
+    left = len(text) - longest
+    return text if left <= 0 else f"{text[:longest]}... ({left} more characters)"
 
 
 def _answer(answer: Any) -> str:
