@@ -14,7 +14,7 @@ from bylaw_lab.theorems.run import Report, check_conversations, seeds_of, told
 
 
 @click.command()
-@click.option("--conversations", default=1000, show_default=True, help="Number of conversations.")
+@click.option("--conversations", default=3000, show_default=True, help="Number of conversations.")
 @click.option("--seed", default=1, show_default=True, help="Seed of the run.")
 @click.option("--only", default="", metavar="SEED", help="Replay one conversation, by the seed in its rejection.")
 @click.option("--planted", is_flag=True, help="Search for the bugs planted in copies of the shield instead.")
