@@ -5,7 +5,6 @@ predicates are evaluated only if their values would change a rule's state.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from copy import copy
 from typing import Any, Literal, get_args
 
 from msgspec import Struct
@@ -181,7 +180,7 @@ class Conduct:
         """Return an independent copy with the same history."""
         other = Conduct.__new__(Conduct)
         other._ready, other._ask, other._tell, other._last = self._ready, self._ask, self._tell, self._last
-        other._monitors, other._turn = self._monitors.fork(), copy(self._turn)
+        other._monitors, other._turn = self._monitors.fork(), replace(self._turn)
         other._families = [family.fork() for family in self._families] if self._families else []
         other._spelt = self._spelt.copy() if self._spelt else {}
         other.acts = None

@@ -74,6 +74,8 @@ class Approvals:
 
     def left_behind(self) -> list[Change]:
         """Return the changes that end the approvals of a previous principal."""
+        if not self._former:
+            return []
         open = [name for name in self._former if self._last[name].status in ("waiting", "approved")]
         self._former = {}
         changes = [Change(name, "expired", HANDOVER, "the conversation was handed over") for name in open]

@@ -32,7 +32,8 @@ class Cost:
     def spend(self, steps: int) -> None:
         """Count steps before doing the work."""
         self._left -= steps
-        self.check()
+        if self._left < 0:
+            self.check()
         if self.pause is not None:
             self.pause()
 
