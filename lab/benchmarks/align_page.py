@@ -18,6 +18,7 @@ WORKED = ((13, 1), (13, 2), (14, 3))
 CHECKED = ((15, 1), (15, 2), (15, 3))
 SHORT = ((16, 1), (16, 2), (16, 3))
 DRAWN = (16, 1)
+BETA = 0.1
 ROUNDS = 2000
 
 
@@ -47,6 +48,16 @@ LAST = {
     "stage 2 without stage 1": Model(14, "alone-3"),
 }
 """All models from the last run that were also tested with a shield."""
+
+
+DPO = {
+    "stage 2, 430 steps": Model(17, "stage2-1"),
+    "DPO, expert's turns": Model(17, "expert-1"),
+    "stage 2, 400 steps": Model(17, "stage2-2"),
+    "DPO, own turns, seed 1": Model(17, "own-1"),
+    "DPO, own turns, seed 2": Model(17, "own-2"),
+    "DPO, own turns, seed 3": Model(17, "own-3"),
+}
 
 
 @cache
@@ -125,6 +136,7 @@ def page() -> str:
     control, checked = arm("stage2", CHECKED), arm("checked", CHECKED)
     short = arm("short", SHORT)
     [drawn] = arm("drawn", [DRAWN])
+    first, expert, second, *own = DPO.values()
     last = list(LAST.values())
     shielded = [model.shielded() for model in last]
     reads, showing = LAST["stage 2, handbook in the prompt"], LAST["stage 2, worked thoughts"]
@@ -157,25 +169,45 @@ def page() -> str:
             f"| all | | | {count(last, 'writes'):,} | {count(last, 'violations')} | {count(last, 'near_misses')} "
             f"| {count(shielded, 'violations')}, {count(shielded, 'near_misses')} of {count(shielded, 'writes'):,} |",
             "",
-            "DPO was not measured: its longest run was cut off at step 27 of 32. Its 256 pairs set the model's first "
-            "turn that differs from the expert's against the expert's turn, both with thoughts. It began from the "
-            "fourth of four models that were trained in stage 2 with TRL, without stage 1, on conversations with "
-            "worked thoughts. The first three had one pass over 4,096 conversations (128, 128 and 256 steps), which "
-            "were sorted by length over 32 steps in the first two models and over 50 in the third. They passed "
-            f"{listed(short)} %. {rate(short, 'violations')} writes were violations and "
-            f"{rate(short, 'near_misses')} near-misses.",
+            "## DPO (run 17)",
             "",
-            "For the fourth model, each step drew its 32 conversations at random from 6,540 (130 steps, otherwise the "
-            "settings of the first two models). On the first 300 tasks:",
+            "Both stage 2 models (one recipe, 430 and 400 steps) learned from conversations with worked thoughts, "
+            "without stage 1. From each, DPO (learning rate 5e-6, beta 0.1, weight 1 for imitation, 16 pairs a step, "
+            "two epochs) had pairs of turns with thoughts. The pairs of the first set the expert's turn against the "
+            "model's first turn that differs from it, in tasks with a violation, a near-miss or another failure (344 "
+            "pairs). The machine was lost before seeds 2 and 3 were tested. The pairs of the second, chosen after that "
+            "result, are two turns that this model drew for the same prompts: one does the same as the expert, the "
+            "other does not (246 pairs).",
             "",
-            "| | passed (%) | violations per write | near-misses per write | the fourth model passed |",
+            "| model | passed (%) | violations per write | near-misses per write | policies a turn | faulty turns |",
+            "|---|---|---|---|---|---|",
+            *(f"| {name} | {dpo_row(model)} |" for name, model in DPO.items()),
+            "",
+            f"Own turns against their stage 2: {difference(own, [second] * 3)} points, "
+            f"{share(own, [second] * 3, 'violations')} times the violations per write, "
+            f"{share(own, [second] * 3, 'near_misses')} times the near-misses. Expert's turns: "
+            f"{difference([expert], [first])} points, {share([expert], [first], 'violations')} and "
+            f"{share([expert], [first], 'near_misses')} times.",
+            "",
+            "In the last eight steps, the log-probability of a whole turn had changed from stage 2 by:",
+            "",
+            "| | preferred turn | other turn | pairs in the right order at the end |",
+            "|---|---|---|---|",
+            *(f"| {name} | {learned(model)} |" for name, model in DPO.items() if model.name.startswith(("own", "exp"))),
+            "",
+            "## Steps in stage 2 (run 16)",
+            "",
+            "Three models had one pass over 4,096 conversations that were sorted by length over 32 or 50 steps (128, "
+            f"128 and 256 steps). They passed {listed(short)} %. A fourth model drew its conversations at random from "
+            "6,540 (130 steps). On the first 300 tasks, with the models of run 17:",
+            "",
+            "| steps | passed (%) | violations per write | near-misses per write | 130 steps against it |",
             "|---|---|---|---|---|",
-            *(f"| {name} | {row(model, drawn)} |" for name, model in zip(("first", "second"), short, strict=False)),
-            f"| fourth | {row(drawn, drawn)} |",
+            *(f"| {steps} | {row(model, drawn)} |" for steps, model in ((430, first), (400, second), (130, drawn))),
             "",
             "The runs before run 16 were trained by kernels of our own, removed since: see the repository's history at "
-            "5a1fce7c (`lab/src/bylaw_lab/training`), run 15 at 1e4f2de6. Run 16 was trained by `bylaw align train` "
-            "and played by these kernels.",
+            "5a1fce7c (`lab/src/bylaw_lab/training`), run 15 at 1e4f2de6. Runs 16 and 17 were trained by `bylaw align "
+            "train` and played by these kernels.",
             "",
         ]
     )
@@ -197,6 +229,25 @@ def row(model: Model, other: Model) -> str:
     cells = [f"{100 * total['success'] / len(played):.1f}"]
     cells += [f"{total[what]} of {total['writes']}" for what in ("violations", "near_misses")]
     return " | ".join([*cells, "" if model == other else f"{difference([other], [model])} points"])
+
+
+def dpo_row(model: Model) -> str:
+    cells = [passed(model), rate([model], "violations"), rate([model], "near_misses")]
+    cells += [f"{count([model], 'recalled') / count([model], 'turns'):.2f}", str(count([model], "faults"))]
+    return " | ".join(cells)
+
+
+def learned(model: Model) -> str:
+    """Return how DPO changed the log-probabilities of both turns, and the share of pairs in the right order."""
+    raw = gzip.decompress((LOGS / f"run{model.run}" / f"{model.name}.metrics.jsonl.gz").read_bytes())
+    steps = [line for line in map(json.loads, raw.splitlines()) if "rewards/chosen" in line]
+
+    def mean(name: str) -> float:
+        return sum(line[name] for line in steps[-8:]) / 8
+
+    # A reward is the change multiplied by beta.
+    changes = [f"{mean(f'rewards/{side}') / BETA:+.1f}" for side in ("chosen", "rejected")]
+    return " | ".join([*changes, f"{100 * mean('rewards/accuracies'):.0f} %"])
 
 
 def shield_row(model: Model) -> str:
