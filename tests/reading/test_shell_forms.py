@@ -102,7 +102,7 @@ def test_a_command_in_a_closed_form_names_the_files_that_it_shows(text: str) -> 
         ("cp src/a.py b.py sub", ("src/a.py", "b.py", "sub/a.py", "sub/b.py")),
         ("mv src/a.py .", ("src/a.py", "./a.py")),
         ("mv a.py HEAD", ("a.py", "HEAD")),
-        ("mkdir -p sub", ()),
+        ("mkdir -p sub", ("sub/",)),
         ("cat a.py", ()),
     ],
 )

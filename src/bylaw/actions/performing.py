@@ -555,7 +555,9 @@ def _is_file_or_folder(path: str, terms: ReadTerms) -> bool:
 def _is_of_ordinary_files(terms: ReadTerms, command: Any) -> bool:
     """Whether a command shows and changes ordinary files only."""
     form = command.form
-    return form is not None and all(_is_ordinary(each, terms) for each in (*form.shown, *form.changed))
+    if form is None or not all(_is_ordinary(each, terms) for each in form.shown):
+        return False
+    return all(each.endswith("/") or _is_ordinary(each, terms) for each in form.changed)
 
 
 def _changes_settings(terms: ReadTerms, command: Any) -> bool:

@@ -501,7 +501,7 @@ class _Reader:
         command = replace(base, program=name, written=first.text, words=tuple(spelled[1:]))
         if name in words.UNFOLLOWABLE:
             raise Unreadable(f"`{name}` cannot be followed", line=self.line)
-        if name in words.BUILTINS and not words.has_known_words(command):
+        if name in words.BUILTINS and not words.is_plain_builtin(command):
             raise Unreadable(f"`{name}` in a form that may set variables or run commands", line=self.line)
         if name in ("sed", "gsed") and not words.has_known_scripts(command.words):
             raise Unreadable(f"a script of `{name}` that may name files or run commands", line=self.line)

@@ -37,7 +37,7 @@ _FORMS = {
     "sed": ("nE", "", "pattern"),
     "cp": ("npv", "", "copied"),
     "mv": ("nv", "", "copied"),
-    "mkdir": ("p", "", "named"),
+    "mkdir": ("p", "", "folders"),
     "touch": ("", "", "changed"),
     "uniq": ("cdiu", "", "none"),
     "wc": ("clmw", "", "named"),
@@ -99,7 +99,7 @@ def form_of(command: "Command") -> Form | None:
         form = _usual(command.program, words)
     read = tuple(word.text for word in command.files_read)
     written = tuple(word.text for word in command.files_written)
-    if form is None or not _are_plain((*read, *written)):
+    if form is None or not _are_plain((*read, *written)) or any(each.startswith("/dev/") for each in read):
         return None
     return Form((*form.shown, *read), form.named, (*form.changed, *written))
 
@@ -128,6 +128,8 @@ def _usual(program: str, words: tuple[str, ...]) -> Form | None:
             return Form(operands[:-1], changed=(*copied, *put))
         case "changed":
             return Form(changed=operands)
+        case "folders":
+            return Form(changed=tuple(f"{each.rstrip('/')}/" for each in operands))
         case "named":
             return Form(named=operands)
         case _:

@@ -1,4 +1,4 @@
-"""A command in a shell text. Determines whether it only reads, using the allowlists in `shell_programs.toml`."""
+"""A command in a shell text, and the files that it names."""
 
 import posixpath
 import re
@@ -14,7 +14,6 @@ from bylaw.reading.shell_forms import Form, form_of
 from bylaw.reading.shell_word import Word
 
 _KNOWN: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-_OPTIONS: dict[str, dict[str, Any]] = _KNOWN["options"]
 
 
 def _list(name: str) -> frozenset[str]:
@@ -30,62 +29,12 @@ FOLDERS = _list("folders")
 VARIABLES = _list("variables")
 PAGERS = _list("pagers")
 BUILTINS = _list("builtins")
-VERSIONS = _list("versions")
-FIND = _list("find")
-GIT = _list("git")
-GIT_OPTIONS = _list("git_options")
-GIT_LETTERS = frozenset(_KNOWN["git_letters"])
 GIT_KEYS = _list("git_keys")
 _PLAIN_VARIABLE = re.compile(r"[a-z_][a-z0-9_]*")
 _OF_ZSH = frozenset(_KNOWN["of_zsh"].split())
 _ACTS = re.compile("|".join((*sorted(_OF_ZSH), ".*_proxy", "npm_config_.*")))
 _SPECIAL = re.compile("|".join(_KNOWN["special"].split()))
 _PLAIN_VALUE = re.compile(r"[\w.,:;=@+*/-]*")
-ALIASES = {
-    "gsort": "sort",
-    "ggrep": "grep",
-    "gfind": "find",
-    "gsed": "sed",
-    "gawk": "awk",
-    "mawk": "awk",
-    "nawk": "awk",
-    "egrep": "grep",
-    "fgrep": "grep",
-}
-
-
-def only_reads(command: "Command") -> bool:
-    """Whether the command is known to affect only its own shell."""
-    is_read = command.program == "read"
-    if command.files_written or not all(
-        is_harmless(name, word) for name, word in command.assignments if not (is_read and name == "IFS")
-    ):
-        return False
-    if any(not word.is_exact or word.text.startswith(("/dev/tcp", "/dev/udp")) for word in command.files_read):
-        return False
-    if command.is_privileged or not command.is_of_system:
-        return False
-    return not command.program or has_known_words(command)
-
-
-def has_known_words(command: "Command") -> bool:
-    """Whether the program is known to be read-only with these words."""
-    program = ALIASES.get(command.program, command.program)
-    if program in ("test", "["):
-        return _is_test(command)
-    if program == "cd":
-        return True
-    if program == "find":
-        return _only_finds(command.words)
-    if program == "git":
-        return _only_looks(command.words)
-    if program in VERSIONS and [word.text for word in command.words if word.is_exact] == ["--version"]:
-        return len(command.words) == 1
-    if "numbers" in _OPTIONS.get(program, {}):
-        return _has_number(command.words, _OPTIONS[program]["numbers"])
-    if program == "read" and not all(is_plain_name(word.text) for word in command.words if word.text[:1] != "-"):
-        return False
-    return program in _OPTIONS and _has_only(command.words, _OPTIONS[program])
 
 
 def is_plain_name(name: str) -> bool:
@@ -98,11 +47,6 @@ def is_special(name: str) -> bool:
     return _SPECIAL.fullmatch(name) is not None or name in _OF_ZSH
 
 
-def is_harmless(name: str, value: Word) -> bool:
-    """Whether programs behave the same for all plain values of the variable."""
-    return is_plain_name(name) or is_well_known(name, value)
-
-
 def is_well_known(name: str, value: Word) -> bool:
     """Whether all programs behave the same for this value of the variable."""
     if name in PAGERS:
@@ -110,136 +54,21 @@ def is_well_known(name: str, value: Word) -> bool:
     return name in VARIABLES and value.is_exact and _PLAIN_VALUE.fullmatch(value.text) is not None
 
 
-def _is_test(command: "Command") -> bool:
-    """Whether a test contains only known operators and plain numbers. `-v` evaluates its argument. Numbers may be
-    arithmetic.
-    """
-    words = command.words
-    if not all(word.is_exact for word in words):
-        return False
-    texts = [word.text for word in words]
-    operators = TESTS | NUMBER_TESTS | {"-a", "-o"}
-    if not all(text in operators or len(text) < 2 for text in texts if text.startswith("-")):
-        return False
-    return not any(text in NUMBER_TESTS for text in texts) or not any("[" in text for text in texts)
+_PLAIN_OPTIONS = {"read": frozenset({"-r"}), **dict.fromkeys(["test", "["], TESTS | NUMBER_TESTS)}
 
 
-def _only_finds(words: Sequence[Word]) -> bool:
+_PLAIN_FORMAT = re.compile(r"(?:[^%\\]|%%|\\[abefnrtv\\\"']|%[-+ #0]*[0-9]*(?:\.[0-9]*)?[diouxXeEfgGcsbq])*")
+"""Matches formats that set no variable (`%n`)."""
+
+
+def is_plain_builtin(command: "Command") -> bool:
+    """Whether a builtin has only plain words, which neither set variables nor contain arithmetic or commands."""
+    known = _PLAIN_OPTIONS.get(command.program, frozenset[str]())
+    if command.program == "printf" and not (command.words and _PLAIN_FORMAT.fullmatch(command.words[0].text)):
+        return False
     return all(
-        (
-            not word.text.startswith("-")
-            or word.text in FIND
-            or re.fullmatch(r"-\d+[A-Za-z]?|-O[0-3]", word.text) is not None
-        )
-        if word.is_exact
-        else not word.may_be_option
-        for word in words
-    )
-
-
-def _only_looks(words: Sequence[Word]) -> bool:
-    at = 0
-    while at < len(words) and words[at].is_exact and words[at].text.startswith("-"):
-        if words[at].text in ("-C", "-c"):
-            at += 1
-        elif words[at].text not in ("--no-pager", "--version", "--no-optional-locks"):
-            return False
-        at += 1
-    if at >= len(words) or not words[at].is_exact:
-        return at == len(words) and bool(words)
-    name, rest = words[at].text, words[at + 1 :]
-    if name in ("branch", "remote", "tag", "stash", "worktree", "config"):
-        given = tuple(word.text if word.is_exact else "?" for word in rest)
-        return given in _LISTINGS[name]
-    return name in GIT and _git_options_look(rest)
-
-
-_LISTINGS: dict[str, frozenset[tuple[str, ...]]] = {
-    "branch": frozenset(
-        {(), ("-a",), ("-v",), ("-vv",), ("-r",), ("--show-current",), ("--list",), ("--all",), ("-av",)}
-    ),
-    "remote": frozenset({(), ("-v",), ("--verbose",)}),
-    "tag": frozenset({(), ("-l",), ("--list",)}),
-    "stash": frozenset({("list",), ("show",)}),
-    "worktree": frozenset({("list",)}),
-    "config": frozenset({("--list",), ("-l",)}),
-}
-
-
-def _git_options_look(words: Sequence[Word]) -> bool:
-    for word in words:
-        if not word.is_exact:
-            if word.may_be_option:
-                return False
-        elif word.text == "--":
-            return True
-        elif word.text.startswith("--"):
-            if word.text.partition("=")[0] not in GIT_OPTIONS:
-                return False
-        elif word.text.startswith("-") and not set(re.sub(r"[\"'=].*", "", word.text[1:])) <= GIT_LETTERS:
-            return False
-    return True
-
-
-def _has_only(words: Sequence[Word], known: dict[str, Any]) -> bool:
-    letters, valued = frozenset(known.get("letters", "")), frozenset(known.get("valued", ""))
-    long = frozenset(known.get("long", "").split())
-    operands: list[Word] = []
-    dashes = False
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
-        if len(operands) >= known.get("free_after", len(words) + 1):
-            break
-        if not word.is_exact:
-            if word.may_be_option and not dashes:
-                return False
-            operands.append(word)
-        elif dashes or not word.text.startswith("-") or word.text == "-":
-            operands.append(word)
-        elif word.text == "--":
-            dashes = True
-        elif word.text.startswith("--"):
-            if word.text.partition("=")[0] not in long:
-                return False
-        elif word.text[1] in valued:
-            if len(word.text) == 2:
-                if at == len(words) or not words[at].is_exact:
-                    return False
-                at += 1
-        elif not set(word.text[1:]) <= letters:
-            return False
-    if "first" in known:
-        return _is_format(operands, words, known["first"])
-    if "script" in known:
-        return _is_script(operands, known)
-    if "most" in known and (len(operands) > known["most"] or any(word.kind == "many" for word in operands)):
-        return False
-    if "operands" in known:
-        return all(word.is_exact and re.fullmatch(known["operands"], word.text) for word in operands)
-    return True
-
-
-def _has_number(words: Sequence[Word], known: str) -> bool:
-    forms = {True: known, False: r"\"?\$(?:[?#]|\{?\w+\}?)\"?"}
-    return len(words) <= 1 and all(re.fullmatch(forms[word.is_exact], word.text) is not None for word in words)
-
-
-def _is_format(operands: Sequence[Word], words: Sequence[Word], known: str) -> bool:
-    """Whether a format sets no variables and contains no arithmetic."""
-    if not operands or not operands[0].is_exact or re.fullmatch(known, operands[0].text) is None:
-        return False
-    has_numbers = re.search(r"%[^a-zA-Z%]*(?:[diouxXeEfgG]|\*)", operands[0].text) is not None
-    return not has_numbers or not any(word.is_exact and "[" in word.text and word is not operands[0] for word in words)
-
-
-def _is_script(operands: Sequence[Word], known: dict[str, Any]) -> bool:
-    if not operands or not operands[0].is_exact:
-        return False
-    script = operands[0].text
-    return re.fullmatch(known["script"], script) is not None and not any(
-        each in script for each in known.get("script_without", "").split()
+        word.is_exact and "[" not in word.text and (not word.text.startswith("-") or word.text in known)
+        for word in command.words
     )
 
 
@@ -430,8 +259,9 @@ class Command(Struct, frozen=True):
 
     @property
     def writes(self) -> bool:
-        """Whether the command may change something. True unless it is known to only read with these options."""
-        return not only_reads(self)
+        """Whether the command may change something. True unless a closed form shows that it only reads."""
+        form = form_of(self)
+        return form is None or bool(form.changed)
 
 
 def _named_in(text: str) -> list[str]:
