@@ -162,7 +162,6 @@ _NESTED = 2
 """The maximum nesting of emphasis marks."""
 _BULLET = re.compile(r"(?<![:,\s])\s+[-\u2022\u2013]\s+(?=[^\W\d_])")
 """Matches a bullet before words inside a line."""
-_BLANKS = re.compile(r"\s+")
 _OVERLAY = 1
 """The combining class of characters that strike out the character before them."""
 
@@ -206,7 +205,7 @@ def _words_of_line(line: str) -> list[str]:
             break
     parts = _QUOTED_VALUE.split(line)
     # Every second part is a quoted value.
-    parts[::2] = [_BLANKS.sub(" ", _BULLET.sub(" ", part)) for part in parts[::2]]
+    parts[::2] = [_BULLET.sub(" ", part) for part in parts[::2]]
     return "".join(parts).split()
 
 

@@ -222,6 +222,8 @@ def _relevant(texts: Sequence[str], because: str) -> list[str]:
 
     The first sentence alone may be misleading without its exceptions.
     """
+    if len(texts) == 1:
+        return [*texts]
     words = set(_WORD.findall(because.lower()))
     room, chosen = _QUOTED, set[int]()
     for place in sorted(range(len(texts)), key=lambda at: -len(words & _words(texts[at]))):
