@@ -38,7 +38,7 @@ def rows_of_agents(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def agreement_table(file: Path) -> list[dict[str, str]]:
-    """Return the readers' answers about the drawn calls, or an empty table if there are none yet."""
+    """Return the readers' answers about the sampled calls, or an empty table if there are none yet."""
     if not file.is_file():
         return []
     with file.open(encoding="utf-8", newline="") as lines:

@@ -182,8 +182,8 @@ def _text(result: Result) -> str:
 def _made(
     pack: Pack, found: Sequence[tuple[Trajectory, Path]], chance: random.Random, wanted: int
 ) -> Iterator[tuple[Trajectory, Path, int]]:
-    """Yield conversations with a good outcome, each without one look-up. This look-up shows an entity that the write
-    names.
+    """Yield conversations with a good outcome. In each, one look-up is removed: one that shows an entity named in the
+    write.
     """
     well = [each for each in found if each[0].outcome is not None and each[0].outcome.good]
     count = 0

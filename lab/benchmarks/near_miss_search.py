@@ -174,7 +174,7 @@ def differing(domain: Domain, said: Mapping[Place, Mapping[str, str]]) -> Iterat
 
 
 def rows(domain: Domain, chat: Chat) -> Iterator[str]:
-    """Return the lines of one domain, including methods that still need answers."""
+    """Return the result lines of one domain, including the methods that still need answers."""
     seen = flagged(domain.pack, domain)
     yield from told(domain, "observations", seen)
     if not domain.searched:

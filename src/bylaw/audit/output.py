@@ -125,9 +125,8 @@ def _lock(folder: int, out: Path, *, surely: bool) -> None:
 
 
 def check_ours(out: Path, *, tables: bool = False, adds: bool = False) -> None:
-    """Refuse to overwrite files that are not from an audit. If `tables` is set, this includes a folder of tables.
-
-    The output of nightly runs is overwritten only if this audit `adds` to it.
+    """Refuse to overwrite files that were not created by an audit. If `tables` is set, this check also covers the
+    tables folder. The output of nightly runs may be overwritten only if this audit `adds` to it.
     """
     if has_state(out) and not adds:
         hint = "add to it with --update, or choose another --out"

@@ -120,7 +120,7 @@ def _is_made(path: Path) -> bool:
 
 
 def _pages(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of a file by page. A file without pages is page 0."""
+    """Yield the lines of a file by page. A file without pages is treated as a single page, page 0."""
     if not path.is_file():
         raise UsageError("no such file", place=str(path))
     data = path.read_bytes()

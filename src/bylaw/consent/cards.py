@@ -65,7 +65,7 @@ _BLANK = re.compile(r"\s{8,}")
 _FAR, _WIDE = 8, 100
 """A reader may miss words after this many blank lines or characters."""
 _BESIDE = 1000
-"""The maximum number of characters around a card. Users do not read more."""
+"""The maximum number of characters of other text around a card. Users are unlikely to read more."""
 SKEW = 60.0
 """An answer may be this many seconds later than the call, because clocks differ."""
 _LAST = 50

@@ -21,7 +21,7 @@ from bylaw.scan.written import dump
 
 _STYLE = Path(__file__).with_suffix(".css")
 _ASKING = ("unsigned", "lapsed", "rejected")
-"""Review states that require a signature. Other policies are folded."""
+"""The review states that require a signature. Policies in any other state are shown collapsed."""
 _TRIED = {
     "repairs": "repairs:",
     "generated_inputs": "tested on generated calls:",

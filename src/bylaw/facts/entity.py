@@ -40,7 +40,7 @@ class Field(Struct, frozen=True):
     sayings: tuple[Saying, ...] = ()
     """The sources of a fact that the user states, tried in order."""
     claims: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """For each value, the phrases with which a user message claims the value."""
+    """For each value, the phrases that a user message uses to claim that value."""
     default: Any = UNDECLARED
     """The value to use if a record does not contain the field."""
     private: bool = False

@@ -292,6 +292,6 @@ def _is_about(schema: Schema, call: Call, entity: Entity, key: Key, field: str) 
             wanted = [key[entity.key.index(part)] for part in way.arguments.values() if part in entity.key]
             if list(map(loose, named)) != list(map(loose, wanted)):
                 return False
-            # A search by part of the key, such as a date, may concern other entities.
+            # A search by part of the key, such as a date, may also match other entities.
             return True if set(way.arguments.values()) >= set(entity.key) else None
     return None

@@ -149,7 +149,7 @@ DIGITS = frozenset("123456789")
 
 
 class References:
-    """The names that are values of facts read on one path."""
+    """The names that appear as values of the facts read on one path."""
 
     __slots__ = ("_looked_through", "_names", "_read")
 
@@ -395,7 +395,7 @@ class GuardRun(BuiltIns):
         return Unknown(self, asked, needs, "number", step=1, lowest=count.least, highest=count.most)
 
     def check_counted(self, needs: Mapping[Fact, Origin]) -> None:
-        """Fail if the answer depends on an unknown count, because no look-up can show it."""
+        """Fail if the answer depends on an unknown count, because no look-up can supply that count."""
         for fact in needs:
             if fact.entity == UNCOUNTED and fact.key is not None:
                 tool, least, most = fact.key

@@ -85,7 +85,7 @@ class ShieldPlugin(Adapter, BasePlugin):
             llm_request.append_instructions([told])
 
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
-        """Decide a call. None means that the call runs. Any other value replaces the tool's result."""
+        """Decide about a call. None means that the call runs. Any other value replaces the tool's result."""
         if self.is_idle:
             return None
         try:

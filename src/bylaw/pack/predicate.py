@@ -111,7 +111,7 @@ class Witness(Protocol):
     """Determines the value of a predicate from the events of a conversation."""
 
     def observe(self, step: int, event: Event) -> None:
-        """Receive the next event, after the rules have asked about it."""
+        """Receive the next event. The rules must already have asked their questions about it."""
         ...
 
     def ask(self, act: Act, record: CallRecord) -> bool | None:

@@ -386,7 +386,9 @@ class _Files:
         return None
 
     def text(self, path: Path) -> str:
-        """Return the text of a file. Empty if the file is not text. The error is reported only once."""
+        """Return the text of a file, or an empty string if the file is not text. In that case, an error is reported
+        once.
+        """
         try:
             return (self.data(path) or b"").decode()
         except UnicodeDecodeError:

@@ -154,7 +154,7 @@ class Tree:
             raise Unreadable("a type that PostgreSQL does not have may be a domain, whose check runs a function")
         dialect = _dialect("postgres")
         for first, before, token, after in zip((None, *tokens), tokens, tokens[1:], (*tokens[2:], None), strict=False):
-            # A quoted name in another letter case is a type of the user's own.
+            # A quoted type name in another letter case is a type that the user defined.
             is_own = token.kind == "name" and token.word not in token.text
             if token.word in known and not is_own:
                 continue

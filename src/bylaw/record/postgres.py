@@ -17,7 +17,7 @@ from bylaw.errors import MissingExtra, UsageError
 from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, News, Place, Row, entry_of
 
 SETTINGS = {"synchronous_commit": "on"}
-"""This setting makes commits durable, together with the server's `fsync` setting. Batches use `MARK` instead."""
+"""Together with the server's `fsync` setting, this setting makes commits durable. Batches use `MARK` instead."""
 MARK = "SELECT pg_logical_emit_message(true, 'bylaw', '')"
 """An empty transaction. Once it is on disk, all earlier commits are too, including those on synchronous standbys."""
 PLANS = "SET plan_cache_mode = force_generic_plan"

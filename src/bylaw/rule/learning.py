@@ -35,7 +35,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     weights: dict[str, float]
     threshold: float
     untouched: tuple[str, ...] = ()
-    """Rules without an example. Each keeps a weight that denies a call alone, because missing examples prove nothing.
+    """Rules without an example. Each keeps a weight high enough to deny a call on its own, because missing examples
+    prove nothing.
     """
 
     @property

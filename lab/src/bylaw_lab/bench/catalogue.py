@@ -226,7 +226,9 @@ def _tool(card: Card, said: SaidTool | None, *, is_step: bool) -> dict[str, Any]
 
 
 def _parameter(name: str, schema: Any, kind: ParameterKind | None, *, is_required: bool) -> dict[str, Any]:
-    """Return the schema of an argument. A list may also be given as text, because many models do this."""
+    """Return the schema of an argument. It also accepts a list written as text, because many models pass lists this
+    way.
+    """
     given: dict[str, Any] = dict(cast("Mapping[str, Any]", schema)) if isinstance(schema, Mapping) else {}
     made = {part: given[part] for part in ("type", "enum", "items", "format") if part in given}
     if made.get("type") == "array":

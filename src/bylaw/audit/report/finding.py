@@ -42,7 +42,7 @@ LinePlace = tuple[str, int]
 
 
 class Index(Struct):
-    """The locations of a folder's findings, gravest first, and their number."""
+    """The locations of a folder's findings, most severe first, and the number of findings."""
 
     places: list[LinePlace]
     candidates: list[LinePlace]

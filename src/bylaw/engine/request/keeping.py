@@ -164,8 +164,8 @@ def _opening(tool: Tool, allowance: Allowance) -> Deed | None:
 
 
 def _preparing(tool: Tool, allowance: Allowance) -> Deed:
-    """Return the action for a call that may be a step towards the request. A link must come from a place that the
-    user named.
+    """Return the action for a call that may be a step towards the request. A link that the call opens must come from a
+    source that the user named.
     """
     named = [source for deed in allowance.deeds for slot in deed.slots for source in slot.sources if source.named]
     asked = tuple(span for deed in allowance.deeds for span in deed.asked)

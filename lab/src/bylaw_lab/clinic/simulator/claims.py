@@ -92,7 +92,7 @@ def word(value: str) -> re.Pattern[str]:
 
 
 def dates(text: str) -> set[date]:
-    """Return every date in a text. A date without a year is in the current year."""
+    """Return every date in a text. A date without a year is assumed to be in the current year."""
     found: set[date] = set()
     for match in DATE.finditer(text):
         if match["iso"]:
@@ -109,8 +109,8 @@ def amounts(text: str) -> set[Decimal]:
 
 
 def doubtful(text: str, fact: Fact, value: Any) -> bool:
-    """Whether readers could disagree about `states`, because of a count or time, a bare number, or a date without a
-    year.
+    """Whether readers could disagree about `states` because it contains a count, a time, a bare number, or a date
+    without a year.
     """
     entity, _, field = fact
     match tables()[entity].columns[field].type:

@@ -116,7 +116,7 @@ class Play:
         return Want(want.tool, kept, want.in_state)
 
     def read_up(self, want: Want) -> None:
-        """Look up the facts that the policies need. Some kinds of agents skip facts."""
+        """Look up the facts that the policies need. Some kinds of agents leave some of them out."""
         for _ in range(ROUNDS):
             reads = self.next_reads(want)
             if not reads:

@@ -83,8 +83,8 @@ class Clinic:
 
 
 class Store:
-    """Possible changes. They are sorted by the single policy that denies them, or by the policies that read facts
-    before permitting them.
+    """Possible changes, grouped by the one policy that denies them or by the policies that read facts before permitting
+    them.
     """
 
     def __init__(self, clinic: Clinic) -> None:

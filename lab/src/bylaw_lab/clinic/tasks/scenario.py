@@ -68,7 +68,7 @@ class Errand(Struct, frozen=True):
 
 
 class Scenario(Struct, frozen=True):
-    """A caller with one or two errands, and a small database for them."""
+    """A caller with one or two requests, and a small database to support those requests."""
 
     id: str
     twin: str
