@@ -164,6 +164,9 @@ def main() -> None:
         calls=len(cases),
         table="\n".join(told(cases, programs, verdicts)),
         faults=sum(bool(each.fault) for each in verdicts),
+        denied=sum(bool(case.category) and each.answer == "deny" for case, each in zip(cases, verdicts, strict=True)),
+        denied_by_bylaw=sum(bool(case.category) and not (case.bylaw.ran or case.bylaw.questions) for case in cases),
+        violations=sum(bool(case.category) for case in cases),
         wrong="\n".join(wrong(cases, verdicts)) or "| - | - | - | - | - | - | - |",
     )
     print(text)
@@ -187,7 +190,11 @@ needs. Bylaw decided the same calls after the same history, with the desks' pack
 
 {table}
 
-The desks' packs were corrected after tries with similar calls, so Bylaw's figures are not held out.
+Without relying on the user, the programs deny {denied} of the {violations} violations and Bylaw {denied_by_bylaw}.
+
+The desks' packs were corrected after tries with similar calls, so Bylaw's figures are not held out. The policies are
+the packs' own, so they are more exact than most; this helps both. Two readers wrote thirty programs each, in bulk, so
+the programs are alike and the intervals too narrow. A weaker model may write worse programs.
 
 ## Wrong or failed
 
