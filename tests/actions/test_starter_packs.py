@@ -121,6 +121,16 @@ def test_a_yes_to_the_card_lets_it_happen_once(name: str, tool: str, arguments: 
         assert not session.decide(tool, arguments).allowed
 
 
+def test_a_declined_command_is_not_asked_about_as_a_part_of_another() -> None:
+    with Shield("coding-agent") as shield, shield.session("x") as session:
+        session.user(REQUEST)
+        assert session.decide("bash", {"command": "cd src && rm -rf ../build"}).answer == "ask"
+        card = session.decide("bash", {"command": "rm -rf build"}).card
+        assert card is not None
+        session.confirm(card.id, yes=False)
+        assert session.decide("bash", {"command": "cd src && rm -rf ../build"}).answer == "deny"
+
+
 ACCOUNT = """- Page URL: https://shop.example.com/account
 ```yaml
 - main [ref=e1]:

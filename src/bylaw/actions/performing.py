@@ -5,6 +5,7 @@ call's own arguments, read by a suitable reader, or the page shown last.
 """
 
 import re
+import unicodedata
 from collections.abc import Container, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -574,8 +575,8 @@ def _is_ordinary(path: str, terms: ReadTerms) -> bool:
 def _is_setting(path: str, terms: ReadTerms) -> bool:
     """Whether a part of a path makes programs obey or run the file."""
     place = _place(terms, path)
-    parts = (place.inside or place.path).lower().split("/")
-    return any(fnmatchcase(part, each.lower()) for part in parts for each in terms.setting_names)
+    parts = unicodedata.normalize("NFKC", place.inside or place.path).casefold().split("/")
+    return any(fnmatchcase(part, each.casefold()) for part in parts for each in terms.setting_names)
 
 
 def _is_spelled(command: Any, terms: ReadTerms) -> bool:

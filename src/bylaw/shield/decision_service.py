@@ -28,7 +28,16 @@ from bylaw.shield.approving import ApprovalRuling, Approvals
 from bylaw.shield.decision import Decision, Earlier, Ground, PerformedAction, Text, gravest, outcome
 from bylaw.shield.feedback import feedback
 from bylaw.shield.for_person import for_person, line
-from bylaw.shield.grounds import Binding, earlier_run, find_grounds, is_unguarded, stood_in, until_when, weigh
+from bylaw.shield.grounds import (
+    Binding,
+    after_no,
+    earlier_run,
+    find_grounds,
+    is_unguarded,
+    stood_in,
+    until_when,
+    weigh,
+)
 from bylaw.shield.history import (
     Attempt,
     ConversationJournal,
@@ -471,6 +480,8 @@ class DecisionService:
         binding, by = Binding(self.pack, self.postures, call.tool, judgement.call.tool), wanted.by or self.by
         weighed = weigh(session, judgement)
         evidence: Sequence[Ground] = find_grounds(session, self.postures, judgement, self.lacks, weighed)
+        if judgement.parts:
+            evidence = after_no(evidence, conversation.since(0), judgement.call.tool)
         grounds, resolved = self._look_up(conversation, judgement, evidence)
         grounds = [*self._objections(binding, attempt, wanted, place, judgement), *grounds]
         places = NO_PLACES

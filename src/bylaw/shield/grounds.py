@@ -27,6 +27,7 @@ from bylaw.shield.decision import GRAVEST, Answer, Earlier, Ground, GroundKind, 
 from bylaw.shield.feedback import FAULT
 from bylaw.trace.event import Call, Event, Message
 
+_TOGETHER = "actions made together"
 _AGREES = "Do you agree to this?"
 _BINDS_NOTHING = frozenset(("call", "action", "stop", "unguarded", "doubt"))
 """The kinds of grounds without a policy."""
@@ -135,7 +136,7 @@ def _of_actions(session: Session, postures: Postures, judgement: Judgement, lack
 def _on_its_own(ground: Ground, part: Judgement) -> Ground:
     because = f"this call does more than `{part.made.call.tool}`, which the user must confirm"
     told = f"{because}. Make a separate call for it"
-    question = Question("action", f"{because}. Should the whole call be made?", "person")
+    question = Question(_TOGETHER, f"{because}. Should the whole call be made?", "person")
     return replace(ground, answer="ask", because=because, for_agent=told, questions=(question,), puts_card=False)
 
 
@@ -208,6 +209,21 @@ def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool, fi
                 ground = replace(ground, is_unheard=True)
         found.append(ground)
     return found
+
+
+def after_no(grounds: Sequence[Ground], events: Sequence[Event], tool: str) -> Sequence[Ground]:
+    """If the user's last answer to a card of this tool is a no, refuse a call that does more than the confirmed action:
+    it may contain what the user declined.
+    """
+    cards = {event.card.id for event in events if isinstance(event, Call) and event.card and event.tool == tool}
+    answers = [event.confirmation for event in events if isinstance(event, Message) and event.confirmation is not None]
+    last = next((each for each in reversed(answers) if each.card in cards), None)
+    if last is None or last.yes:
+        return grounds
+    return [
+        replace(each, answer="deny", questions=()) if any(q.fact == _TOGETHER for q in each.questions) else each
+        for each in grounds
+    ]
 
 
 def until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) -> Sequence[Ground]:
