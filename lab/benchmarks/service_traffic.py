@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -142,7 +143,14 @@ class Service:
     """A service for measurements."""
 
     def __init__(
-        self, store: str, pack: str = "clinic", *, workers: int = 1, stderr: int | None = None, first: str = "pass"
+        self,
+        store: str,
+        pack: str = "clinic",
+        *,
+        workers: int = 1,
+        stderr: int | None = None,
+        first: str = "pass",
+        options: Sequence[str] = (),
     ) -> None:
         """`first` is a statement that the service runs in this folder before it starts."""
         with socket.socket() as free:
@@ -156,7 +164,7 @@ class Service:
             # folder.
             command += ["--anchors", str(Path(tempfile.gettempdir()) / f"bylaw-{self.port}.anchors")]
         self.process = subprocess.Popen(
-            [*command, "--store", store, "--port", str(self.port), "--workers", str(workers)],
+            [*command, "--store", store, "--port", str(self.port), "--workers", str(workers), *options],
             stdout=subprocess.DEVNULL,
             stderr=stderr,
         )
