@@ -8,6 +8,7 @@ per client (429).
 
 import asyncio
 from collections import Counter
+from itertools import chain
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -86,7 +87,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
             self._part = "head"
 
         def on_headers_complete(self) -> None:
-            size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+            size = len(self.url) + sum(map(len, chain(*self.headers))) + 4 * len(self.headers)
             if size > limits.head or len(self.headers) > limits.headers:
                 # If the parser continued, the request would be handled anyway.
                 self._refuse_head()
