@@ -44,10 +44,12 @@ create or replace procedure p() language sql as 'delete from t';
 DOMAINS = """
 create or replace function kept(text) returns boolean language plpgsql as
 $$begin insert into t values (9, 'kept'); return true; end$$;
-drop type if exists pair; drop domain if exists checked; drop domain if exists "Text";
+drop table if exists pairs; drop type if exists pair; drop domain if exists checked; drop domain if exists "Text";
 create domain checked as text check (kept(value));
 create domain "Text" as text check (kept(value));
 create type pair as (a checked);
+create table pairs (a checked);
+insert into pairs values (null);
 """
 RUNS_A_CHECK = """
 select 'x'::checked
@@ -80,6 +82,8 @@ explain analyze select b::checked from t
 select * from json_to_recordset('[{"a":"x"}]') as f(a checked)
 select * from json_to_record('{"a":["x"]}') as f(a checked[])
 select json_populate_record(null::pair, '{"a":"x"}')
+select json_populate_record(p, '{"a":"x"}') from pairs as p
+select * from pairs as p, lateral jsonb_populate_recordset(p, '[{"a":"x"}]')
 select * from jsonb_populate_recordset(cast(null as pair), '[{"a":"x"}]')
 """.strip().splitlines()
 BASES = [
@@ -234,6 +238,10 @@ def test_every_type_that_a_query_may_name_is_one_of_postgresql(database: str) ->
         ("tsql", "insert into t (a) values (next value for s)"),
         ("tsql", "select * from [t ]"),
         ("mysql", "select * from `auth `.users"),
+        ("postgres", "select json_object('a': 'x' returning checked)"),
+        ("sqlite", "select a from t where a in pragma_optimize"),
+        ("sqlite", "select a from t where a in 'fsdir'"),
+        ("sqlite", "insert into t (a) select a from t where a not in other.x"),
     ],
 )
 def test_a_lock_a_sequence_and_a_padded_name_are_not_overlooked(dialect: str, text: str) -> None:

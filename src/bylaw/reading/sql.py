@@ -76,9 +76,11 @@ def _split(tokens: list[Token]) -> Iterator[list[Token]]:
 
 
 def _check_calls(tokens: list[Token]) -> None:
-    """Check that functions and types are not nested too deeply."""
+    """Check that functions and types are not nested too deeply, and that no function is given a type to return."""
     opened: list[str] = []
     for before, token in zip([None, *tokens], tokens, strict=False):
+        if token.word == "returning" and token.kind == "word" and opened and opened[-1]:
+            raise Unreadable("the type after `returning` may be a domain, whose check runs a function")
         if token.kind != "sign" or token.text not in ("(", ")"):
             continue
         if token.text == ")":

@@ -113,6 +113,8 @@ class Tree:
             raise Unparsed(f"the SQL cannot be parsed: {str(error).splitlines()[0][:120]}") from None
         finally:
             _is_reading.reset(quiet)
+        if any(each.args.get("field") is not None for each in self.tree.find_all(self.exp.In)):
+            raise Unreadable("`in` without brackets may read a table")
         self._check_words(tokens, written)
         self._check_aliases(tokens)
         self._check_types(tokens)
