@@ -57,7 +57,11 @@ class Showing:
 
     def _masked_text(self, value: Any) -> str:
         data = read_data(value) if isinstance(value, str) else None
-        return WITHHELD if data is None else _as_json(self.masked(data))
+        return WITHHELD if data is None else self.masked_json(data)
+
+    def masked_json(self, data: Any) -> str:
+        shown = self.masked(data)
+        return shown if shown == WITHHELD else _as_json(shown)
 
     def masked(self, data: Any) -> Any:
         """Return data without masked fields. If the name of one is a value, as in a table with a row of names, all of
@@ -82,7 +86,7 @@ class Showing:
             case list():
                 return [self._without_fields(each) for each in cast(list[Any], data)]
             case str() if (inner := read_data(data)) is not None:
-                return _as_json(self.masked(inner))
+                return self.masked_json(inner)
             case Contradicted():
                 return WITHHELD
             case _:
@@ -158,5 +162,5 @@ def _resource_shown(resource: Any, showing: Showing) -> Any:
     data = read_data(text)
     if data is None:
         return resource
-    shown = _as_json(showing.masked(data))
+    shown = showing.masked_json(data)
     return resource.model_copy(update={"content": shown if isinstance(content, str) else shown.encode(), "meta": None})
