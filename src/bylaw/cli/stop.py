@@ -47,7 +47,7 @@ def tool_command(name: str, *, terms: StopOptions, pack: KnownTo = None) -> None
 
 @command("agent", stop_command)
 def agent_command(name: str, *, terms: StopOptions) -> None:
-    """Stop all writes by an agent, identified by its name in the log."""
+    """Stop all writes by an agent, by its name in the log."""
     _stop("agent", name, terms)
 
 
