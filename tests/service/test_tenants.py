@@ -25,6 +25,7 @@ from bylaw.service.fairness import LARGE, SLOW, SPARE, Scheduler
 from bylaw.service.keys import Key, hash_of
 from bylaw.service.openapi import document
 from bylaw.shield import Shield
+from bylaw.shield.settling import LONG
 from bylaw.text.cost import STEPS, Cost, TooCostly
 from tests.service.asgi import ask
 from tests.shield.scenes import shop
@@ -294,6 +295,29 @@ def test_a_request_that_costs_too_much_decides_nothing_and_writes_nothing(
         assert f"the request takes more than {steps} steps" in answer.body.decode()
         monkeypatch.undo()
         assert asyncio.run(ask(app, "POST", "/v1/decide", body, key=KEYS["ann"])).status == 200
+
+
+@pytest.mark.parametrize(("messages", "thread"), [(LONG // 2, "MainThread"), (LONG, "bylaw-beside_0")])
+def test_a_long_conversation_is_read_outside_the_loop(
+    messages: int, thread: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Log(str(tmp_path / "decisions.db"), in_loop=True) as log:
+        told = {"conversation": "c", "events": [{"user": "hello"}] * messages}
+        body = json.dumps(told).encode()
+        assert asyncio.run(ask(Service(Desk(shop(), log), {}), "POST", "/v1/events", body)).status == 200
+        readers, read = list[str](), log.conversation
+
+        def reading(*of: Any, **how: Any) -> Any:
+            readers.append(threading.current_thread().name)
+            return read(*of, **how)
+
+        monkeypatch.setattr(log, "conversation", reading)
+        call = {"conversation": "c", "tool": "get_order", "arguments": {"order_id": "7"}}
+        assert (
+            asyncio.run(ask(Service(Desk(shop(), log), {}), "POST", "/v1/decide", json.dumps(call).encode())).status
+            == 200
+        )
+        assert readers == [thread]
 
 
 def test_a_turn_of_very_many_calls_costs_too_much() -> None:
