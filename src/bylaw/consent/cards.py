@@ -267,6 +267,9 @@ class Cards:
         last = max(found, key=lambda each: each.order, default=None)
         if last is None:
             return None
+        if last.yes:
+            # A yes may be reported after a later no.
+            last = next((each for each in found if not each.yes and self._is_later(each, last)), last)
         for at, each in enumerate(reversed(exchanges)):
             if each.answered_at <= last.step:
                 break
@@ -373,7 +376,10 @@ class Cards:
         answered = self._events[exchange.answered_from].time
         if answered is None or now is None:
             return True
-        return now - answered <= put.lifetime and not is_ahead(answered, now)
+        if now - answered > put.lifetime or is_ahead(answered, now):
+            return False
+        assert exchange.told_at is not None
+        return not is_ahead(self._events[exchange.told_at].time, answered)
 
     def _is_card_in_time(self, exchange: Exchange, now: float | None, put: Put) -> bool:
         """Whether a card was still valid when the user answered and when the call was made.
@@ -387,7 +393,11 @@ class Cards:
         ends = expires, told + self._words.lifetime if told is not None else None
         if any(_is_past(end, time) for end in ends for time in (answered, now)):
             return False
-        return not is_ahead(answered, now) and not is_ahead(told, now)
+        return not is_ahead(answered, now) and not is_ahead(told, now) and not is_ahead(told, answered)
+
+    def _is_later(self, one: CardAnswer, other: CardAnswer) -> bool:
+        times = self._events[one.step].time, self._events[other.step].time
+        return times[0] is not None and times[1] is not None and times[0] > times[1]
 
     def _takes_back(self, exchange: Exchange, texts: set[str], put: Put, since: int) -> bool:
         """Whether a later message may withdraw the answer.

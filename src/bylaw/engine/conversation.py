@@ -35,7 +35,7 @@ from bylaw.engine.request import Delegating, Granted, RequestModel
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.told_again import KnownMessages, ToldBefore
-from bylaw.engine.unbelieved import disown, disown_during, doubt, is_refused, withhold_old, withhold_refusals
+from bylaw.engine.unbelieved import disown, disown_during, doubt, is_refused, withhold, withhold_old, withhold_refusals
 from bylaw.errors import UsageError
 from bylaw.facts.world import World
 from bylaw.pack import Pack, load_pack
@@ -315,13 +315,16 @@ class Conversation:
             self._script.begin_turn()
         self._speaker = speaker
 
-    def messages(self, messages: Iterable[Any], *, asks: bool = False, time: float | None = None) -> list[Judgement]:
+    def messages(
+        self, messages: Iterable[Any], *, asks: bool = False, time: float | None = None, late: bool = False
+    ) -> list[Judgement]:
         """Report complete messages to or from a model, in the format of OpenAI, Anthropic or LangChain, as dicts or
         objects.
 
         Returns the judgements of the agent's calls in these messages, in order. Messages that were reported before are
         skipped. With `asks`, the calls in the last message have not been made yet. The host will request a decision or
-        report the result for each of them. `time` applies to messages without a timestamp.
+        report the result for each of them. `time` applies to messages without a timestamp. If the messages are `late`,
+        writes may have come after the look-ups in them.
         """
         listed = list(messages)
         known = self._told_before.known(listed)
@@ -332,7 +335,10 @@ class Conversation:
         if not known.is_sure:
             self.unheard()
         self._script.time = time
+        start = len(self._script.events)
         self._read(listed, known)
+        if late:
+            withhold(self._script.events, start)
         self._speaker = "tool"
         if asks:
             asked = self._script.take_back(self._script.waiting_since(self._taken))

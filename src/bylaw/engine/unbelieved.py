@@ -52,6 +52,14 @@ def withhold_refusals(events: list[Event], start: int) -> None:
             events[step] = replace(event, captured=False, error=None, refused=False)
 
 
+def withhold(events: list[Event], start: int) -> None:
+    """Withhold every result from a step on."""
+    for step in range(start, len(events)):
+        event = events[step]
+        if isinstance(event, Result):
+            events[step] = replace(event, captured=False)
+
+
 def withhold_old(events: list[Event], start: int, tools: Collection[str] | None = None) -> None:
     """In a changed history, mark look-ups whose results equal those of earlier look-ups. They may be the same look-ups.
     With `tools`, mark only look-ups made with those tools.

@@ -5,7 +5,7 @@ becomes valid when it and all earlier entries are in the log.
 """
 
 import time as clocks
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -237,7 +237,7 @@ class DecisionService:
         """
         if not wanted.first or not known or self.state.events <= known:
             return wanted
-        return replace(wanted, first=told_once(wanted.first, self.open().since(known)))
+        return replace(wanted, first=told_once(wanted.first, self.open().since(known), self._reads))
 
     def was_overtaken(self) -> bool:
         """Whether the log has unread entries, so that a rejected request may now succeed. If it has, read everything
@@ -247,6 +247,10 @@ class DecisionService:
             return False
         self.forget()
         return True
+
+    @property
+    def _reads(self) -> Collection[str]:
+        return {name for name, tool in self.pack.schema.tools.items() if tool.effect == "read"}
 
     def settle_reading(self) -> None:
         """Wait until every entry read so far is on disk."""
@@ -327,7 +331,8 @@ class DecisionService:
         """
         if self.open_turn is not None and not any(each is self.open_turn for each in self.unwritten):
             conversation.hold_turn()
-        mutations = told_once(self.unwritten, conversation.since(self._before_unwritten)) if self.unwritten else []
+        news = conversation.since(self._before_unwritten) if self.unwritten else ()
+        mutations = told_once(self.unwritten, news, self._reads)
         self.unwritten, self._before_unwritten = [], self.state.events
         wrong: BylawError | None = None
         for mutation in mutations:
