@@ -240,6 +240,8 @@ def test_every_type_that_a_query_may_name_is_one_of_postgresql(database: str) ->
         ("mysql", "select * from `auth `.users"),
         ("postgres", "select json_object('a': 'x' returning checked)"),
         ("sqlite", "select a from t where a in pragma_optimize"),
+        ("mysql", "insert into t (a) values (@x := 5)"),
+        ("mysql", "show variables like '%password%'"),
         ("sqlite", "select a from t where a in 'fsdir'"),
         ("sqlite", "insert into t (a) select a from t where a not in other.x"),
     ],

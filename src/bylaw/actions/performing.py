@@ -540,7 +540,7 @@ def _is_closed(terms: ReadTerms, part: Part) -> bool:
 
 def _is_listed(terms: ReadTerms, part: Part) -> bool:
     command = part.value
-    if command.files_written:
+    if command.files_written or command.files_read:
         return False
     fitting = [line for line in terms.run_lines if line.fits(command, may_be_elsewhere=part.is_moved)]
     return any(

@@ -196,7 +196,8 @@ class Tree:
         found = [each for node in self.tree.walk() if self._is_write(node) for each in self._writes(node)]
         if self._is_write(self.tree):
             # A write must have no effect beyond its tables either.
-            for node in self.tree.find_all(self.exp.NextValueFor, self.exp.WithTableHint, self.exp.Into, self.exp.Lock):
+            exp = self.exp
+            for node in self.tree.find_all(exp.NextValueFor, exp.WithTableHint, exp.Into, exp.Lock, exp.PropertyEQ):
                 self._check(node)
             return found
         if not isinstance(self.tree, (self.exp.Query, self.exp.Values)):
