@@ -113,3 +113,9 @@ def test_the_name_of_an_agent_is_one_that_can_be_stopped(app: Any) -> None:
     asked = {"conversation": "c", "tool": "refund", "arguments": {"order_id": "7"}, "agent": "x" * 301}
     assert post(app, "/v1/decide", asked).status == 400
     assert post(app, "/v1/events", {"conversation": "c", "events": [], "agent": "x" * 301}).status == 400
+
+
+@pytest.mark.parametrize("event", [{"user": "No.", "agent": "Done."}, {"user": "No.", "messages": []}, {"time": 1.0}])
+def test_an_event_says_one_thing(app: Any, event: dict[str, Any]) -> None:
+    told = post(app, "/v1/events", {"conversation": "c", "events": [event]})
+    assert (told.status, "exactly one of" in told.json["error"]["message"]) == (400, True)
