@@ -170,8 +170,10 @@ def _too_old(before: Sequence[True_], place: int, allowed: Allowed) -> str:
     asked = _agent_before(before, place)
     assert asked is not None
     if asked.as_card:
-        # A copy of a card is as old as the last card for the call before it.
-        shown = before[: next(at for at, each in enumerate(before) if each is asked)]
+        # A copy of a card is as old as the last card for the call that this principal was shown before it.
+        copied = next(at for at, each in enumerate(before) if each is asked)
+        handed_over = max((at for at, each in enumerate(before[:copied]) if isinstance(each, HandedOver)), default=0)
+        shown = before[handed_over:copied]
         issued = [each.at for each in shown if isinstance(each, Issued) and each.call == allowed.call]
         begins = min(asked.at, max(issued, default=asked.at))
         return "the card has expired" if allowed.at >= begins + CARD_LIFETIME else ""
