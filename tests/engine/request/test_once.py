@@ -111,6 +111,60 @@ def test_two_deeds_alike_permit_two_calls() -> None:
     assert [carried_out(opened) for _ in range(3)] == ["allow", "allow", "ask"]
 
 
+def test_a_call_uses_the_deed_that_it_fits_exactly() -> None:
+    text = "Pay 20 to Anna and 20 to Anna Smith."
+    deeds = tuple(
+        Deed("pay", spans(text, asked), (said("account", text, name), said("amount", text, "20")))
+        for asked, name in (("Pay 20 to Anna", "Anna"), ("20 to Anna Smith", "Anna Smith"))
+    )
+    sure = {"account": True, "amount": True}
+    opened = session(Model(Allowance(deeds), says=sure), text)
+    accounts = ("Anna Smith", "Anna Smith", "Anna", "Anna", "Anna Smith")
+    answers = [carried_out(opened, {"account": each, "amount": 20}) for each in accounts]
+    assert answers == ["allow", "ask", "allow", "ask", "ask"]
+
+
+def test_a_stated_amount_does_not_use_up_the_amount_on_a_bill() -> None:
+    text = "Pay 20 to AB1234, and AB1234 what bill.txt says."
+    account = said("account", text, "AB1234")
+    deeds = (
+        Deed("pay", (Span(0, 3),), (account, said("amount", text, "20"))),
+        Deed("pay", spans(text, "and AB1234"), (account, found("amount", text, "read_file", "bill.txt"))),
+    )
+    sure = {"account": True, "amount": True}
+    bill = ("read_file", {"path": "bill.txt"}, "To pay: 250 EUR")
+    opened = session(Model(Allowance(deeds), says=sure), text, bill)
+    answers = [carried_out(opened, {"account": "AB1234", "amount": each}) for each in (20, 20, 250, 250)]
+    assert answers == ["allow", "ask", "allow", "ask"]
+
+
+def test_a_call_that_fits_no_deed_exactly_may_have_used_every_one_that_it_may_fit() -> None:
+    text = "Pay 20 to Anna and 20 to Smith."
+    deeds = tuple(
+        Deed("pay", spans(text, asked), (said("account", text, name), said("amount", text, "20")))
+        for asked, name in (("Pay 20 to Anna", "Anna"), ("20 to Smith", "Smith"))
+    )
+    reads = ("find_people", {"name": "Anna"}, "- {name: Anna Smith}\n")
+    sure = {"account": True, "amount": True}
+    opened = session(Model(Allowance(deeds), says=sure), text, reads)
+    accounts = ("Anna Smith", "Anna Smith", "Anna", "Smith")
+    answers = [carried_out(opened, {"account": each, "amount": 20}) for each in accounts]
+    assert answers == ["allow", "ask", "ask", "ask"]
+
+
+def test_the_second_look_is_about_the_deed_that_the_call_uses() -> None:
+    text = "Pay 20 to AB1234, and AB1234 what bill.txt says."
+    account = said("account", text, "AB1234")
+    deeds = (
+        Deed("pay", (Span(0, 3),), (account, said("amount", text, "20"))),
+        Deed("pay", spans(text, "and AB1234"), (account, found("amount", text, "read_file", "bill.txt"))),
+    )
+    model = Model(Allowance(deeds))
+    opened = session(model, text, ("read_file", {"path": "bill.txt"}, "To pay: 20 EUR, bill 20"))
+    assert [carried_out(opened) for _ in range(3)] == ["allow", "allow", "ask"]
+    assert [each.asked for each in model.doubts] == [("account", "amount"), ("amount",)]
+
+
 def test_a_later_message_that_asks_again_permits_another_call() -> None:
     more = "Pay 20 to AB1234 once more."
     both = f"{TEXT}\n\n{more}"

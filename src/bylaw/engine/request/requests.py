@@ -15,7 +15,6 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import UNSEEN, NoValue
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.provenance import plain_link
-from bylaw.trace.event import Call
 
 _NO_MODEL = "no model is set up to read requests"
 
@@ -65,8 +64,8 @@ class Requests:
         self._spending = Spending(ledger)
         self._text = (0, "")
         """The number and text of the user's messages at the last request."""
-        self._found: dict[int, tuple[Objection, ...]] = {}
-        """Objections to calls, keyed by step."""
+        self._found: dict[CallRecord, tuple[Objection, ...]] = {}
+        """Objections to each call. Not keyed by step: while a call is judged, its actions take later steps."""
 
     def know(self, granted: Iterable[Granted]) -> None:
         for each in granted:
@@ -147,11 +146,11 @@ class Requests:
 
     def objections(self, at: CallRecord) -> tuple[Objection, ...]:
         """Return the objections to a call. Empty if the user asked for the call."""
-        found = self._found.get(at.step)
+        found = self._found.get(at)
         if found is None:
             self._unread.clear()
             is_free = at.tool is None or not is_deed(at.tool)
-            found = self._found[at.step] = () if is_free else tuple(self._against(at))
+            found = self._found[at] = () if is_free else tuple(self._against(at))
         return found
 
     def _against(self, at: CallRecord) -> list[Objection]:
@@ -163,23 +162,26 @@ class Requests:
             made = self._provenance.given(plain_link(value), before=at.start)
             return any(not self.objections(self._ledger.calls[step]) for step in made if step in self._ledger.calls)
 
-        def held(call: Call) -> Iterator[Held]:
-            return self._keeping.hold(call, allowance, text, before=at.start, approved=approved)
+        def held(made: CallRecord, before: int) -> Iterator[Held]:
+            return self._keeping.hold(made.call, allowance, text, before=before, approved=approved)
 
-        nearest = _nearest(held(at.call))
+        def fitting(made: CallRecord, before: int) -> list[Held]:
+            return [each for each in held(made, before) if each.may_be_meant() and not each.is_on_the_way]
+
+        nearest = _nearest(held(at, at.start))
         handed_over = [Objection("delegated")] if allowance.delegations else []
         if nearest is None:
             return handed_over or [Objection("not_asked")]
         if not nearest.may_be_meant():
             return nearest.objections + handed_over
+        if not nearest.is_on_the_way and at.tool is not None and self._spending.has_earlier(at):
+            nearest = _nearest(self._spending.unused(at, at.tool, fitting))
+            if nearest is None:
+                return [Objection("done")]
         if not self._ledger.has_heard_since(self._spending.asked_at(nearest, at.start), at.start):
             return [Objection("unheard")]
-        if against := settle(nearest, self._model):
-            return against + handed_over
-        if nearest.is_on_the_way:
-            return []
-        is_used_up = self._spending.is_used_up(at, lambda call: [each for each in held(call) if each.may_be_meant()])
-        return [Objection("done")] if is_used_up else []
+        against = settle(nearest, self._model)
+        return against + handed_over if against else []
 
 
 def _nearest(held: Iterable[Held]) -> Held | None:

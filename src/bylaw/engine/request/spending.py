@@ -1,4 +1,4 @@
-"""Determines whether earlier calls may have used up a request. A request permits one call for each tool and target that
+"""Determines which requests earlier calls may have used up. A request permits one call for each tool and target that
 it names.
 """
 
@@ -16,12 +16,12 @@ from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call
 
 Target = tuple[str, ...]
-Candidates = Callable[[Call], Sequence[Held]]
-"""Returns the requested actions that a call may perform, given the judged call."""
+Fitting = Callable[[CallRecord, int], Sequence[Held]]
+"""Returns the requested actions that a call may perform, judging by what was known just before a step."""
 
 
 class Spending:
-    """Counts, for each requested action, the calls that may have used it."""
+    """Finds the requested actions that no earlier call may have used."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -35,31 +35,51 @@ class Spending:
         from reusing its id.
         """
 
-    def is_used_up(self, at: CallRecord, candidates: Candidates) -> bool:
-        """Whether calls that ran or may have run have used up the request for this call.
-
-        Of the messages that request the call, only the latest counts. Each action in it permits one call per target.
-        """
-        if at.tool is None or not self._has_earlier(at):
-            return False
-        asked = [(self.asked_at(each, at.start), each.deed) for each in candidates(at.call)]
-        since = max((step for step, _ in asked), default=-1)
-        deeds = {id(deed): deed for step, deed in asked if step == since}
-        earlier = {
-            made.step: made
-            for deed in deeds.values()
-            for target in _targets(deed, at.tool, at.call)
-            for made in self._of(deed, at.tool, target)
-            if since < made.step < at.step and may_have_run(made, at.step)
-        }
-        used = [made for made in earlier.values() if _may_have_used(made, deeds, candidates)]
-        return len(used) >= len(deeds)
-
-    def _has_earlier(self, at: CallRecord) -> bool:
+    def has_earlier(self, at: CallRecord) -> bool:
         for made in self._ledger.writes[self._sorted :]:
             self._first.setdefault(made.call.tool, made.step)
         self._sorted = len(self._ledger.writes)
         return self._first.get(at.call.tool, at.step) < at.step
+
+    def unused(self, at: CallRecord, tool: Tool, fitting: Fitting) -> list[Held]:
+        """Return the actions that this call may use. Actions used by calls that may have run are left out.
+
+        Of the messages that request the call, only the latest counts. Each action in it permits one call per target.
+        A call uses one action that it fits exactly. A call that fits none exactly may use any action that it may fit,
+        so all of these must be unused.
+        """
+        fits = fitting(at, at.start)
+        exact = _exact(fits)
+        steps = [self.asked_at(each, at.start) for each in exact or fits]
+        since = max(steps, default=-1)
+        asked = {id(each.deed): each for step, each in zip(steps, exact or fits, strict=True) if step == since}
+        left = dict(asked)
+        for made, deeds in self._earlier(at, tool, [each.deed for each in asked.values()], since):
+            used, is_exact = deeds, False
+            if is_readable(made.call, made.tool):
+                then = fitting(made, made.start)
+                is_exact = bool(_exact(then))
+                perhaps = _exact(then) or [*then, *fitting(made, at.start)]
+                used = deeds & {id(each.deed) for each in perhaps}
+            if used:
+                gone = [deed for deed in left if deed in used] or [*left]
+                for deed in gone[:1] if is_exact else gone:
+                    del left[deed]
+        return [*left.values()] if exact or len(left) == len(asked) else []
+
+    def _earlier(
+        self, at: CallRecord, tool: Tool, deeds: Sequence[Deed], since: int
+    ) -> Iterator[tuple[CallRecord, set[int]]]:
+        """Yield the earlier calls that may have run, each with the Python ids of the actions for which its target may
+        be the target of this call.
+        """
+        found: dict[int, tuple[CallRecord, set[int]]] = {}
+        for deed in deeds:
+            for target in _targets(deed, tool, at.call):
+                for made in self._of(deed, tool, target):
+                    if since < made.step < at.step and may_have_run(made, at.step):
+                        found.setdefault(made.step, (made, set()))[1].add(id(deed))
+        yield from (found[step] for step in sorted(found))
 
     def _of(self, deed: Deed, tool: Tool, target: Target) -> list[CallRecord]:
         writes = self._ledger.writes
@@ -117,5 +137,5 @@ def _values(given: Any) -> list[str]:
     return [str(alike(each)) for each in parts_of(given)] or [""]
 
 
-def _may_have_used(made: CallRecord, deeds: dict[int, Deed], candidates: Candidates) -> bool:
-    return not is_readable(made.call, made.tool) or any(id(each.deed) in deeds for each in candidates(made.call))
+def _exact(fits: Iterable[Held]) -> list[Held]:
+    return [each for each in fits if not each.objections]
