@@ -15,7 +15,7 @@ READS, OTHERWISE = (
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("  place_order:\n", "  browser_click:\n", "`browser_click` is already a tool: tools.yaml:4"),
+        ("  place_order:\n", "  browser_click:\n", "the tool at tools.yaml:4 have the same name, `browser_click`"),
         ("of: [browser_click, browser_type, browser_press_key]", "of: [browser_clik]", "did you mean `browser_click`"),
         ("page: '/checkout$'", "page: '/checkout('", "is not a valid pattern"),
         ("$page.text('^Total: ([0-9.]+) EUR$')", "$page.text('^Total: (')", "is not a valid pattern"),
@@ -33,17 +33,17 @@ READS, OTHERWISE = (
         ("fields: [", "fields: ['Note(', ", "is not a valid pattern"),
         ("on: {role: link}", "on: {page: x}", "an action must name an element of the page"),
         ("on: {role: link}", "on: {rolle: link}", "`rolle` is not known here"),
-        ("type: number", "type: amount", "`amount` is not a type of a parameter"),
+        ("type: number", "type: amount", "`amount` is not a parameter type"),
         (OTHERWISE, "otherwise: {browser_evaluate: allow}", "`browser_evaluate` may write"),
         (OTHERWISE, "otherwise: {browser_eval: deny}", "`browser_eval` is not a tool"),
         (OTHERWISE, "otherwise: {browser_evaluate: maybe}", "`maybe` is not a valid `otherwise`"),
-        ("content: [{role: region, name: Reviews}]", "content: [{}]", "any element of the page"),
+        ("content: [{role: region, name: Reviews}]", "content: [{}]", "every element of the page"),
         ("looks: [", "looks: ['shop[.]test/.*', ", "must match a single host"),
         ("looks: [", "looks: ['https://shop[.]test/a|.*', ", "must match a single host"),
         ("looks: [", "looks: ['https://shop[.]test/(', ", "is not a valid pattern"),
         ("looks: [", "looks: ['https://shop[.]test/x)?(.*', ", "is not a valid pattern"),
-        ("^Total: ([0-9.]+) EUR$')\"", "^Total: ([0-9.]+) EUR$')\", within: {}", "any element of the page"),
-        ("tables_written, type: list}", "tables_written, type: list, within: {role: main}}", "takes no `within`"),
+        ("^Total: ([0-9.]+) EUR$')\"", "^Total: ([0-9.]+) EUR$')\", within: {}", "every element of the page"),
+        ("tables_written, type: list}", "tables_written, type: list, within: {role: main}}", "is not allowed with"),
     ],
 )  # fmt: skip
 def test_a_wrong_action_is_told_with_its_line(old: str, new: str, message: str) -> None:

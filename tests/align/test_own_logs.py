@@ -184,7 +184,9 @@ def test_written_thoughts_stand_in_stage_2_and_a_turn_without_one_ends_the_conve
     other = next(each for each in rows if each != name)
     assert [each["role"] for each in rows[other]["messages"]] == [each["role"] for each in whole[other]["messages"]]
     card = (tmp_path / "written" / "README.md").read_text()
-    assert "1 of them were cut off before the first turn without an acceptable written thought." in card
+    assert (
+        "In 1 of them, a turn has no acceptable written thought; that turn and all later turns were left out." in card
+    )
     assert "A model wrote the thoughts" in card
 
     thoughts.write_text('{"turn": "x@1", "thought": "<think>I look.</think>"}\n')

@@ -76,7 +76,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_files(clinic: Path, tmp
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("crash", "its worker was lost 3 times (status 9)"), ("fail", "MemoryError")]
+    ("name", "why"), [("crash", "the worker of this part was lost 3 times (status 9)"), ("fail", "MemoryError")]
 )
 @pytest.mark.usefixtures("quick_workers")
 def test_a_shard_that_ends_its_worker_is_set_aside_and_the_others_are_judged(

@@ -139,7 +139,7 @@ def test_what_is_in_no_log_any_more_and_logs_that_are_gone_are_told(shop: Shop) 
     (fault,) = added.report.skipped
     assert (fault.place, fault.message.partition(";")[0]) == (
         str(day),
-        "is missing, so it is unknown which conversations in other logs it replaced",
+        "this log is missing, so Bylaw cannot tell which conversations of other logs it replaced",
     )
 
 

@@ -311,7 +311,7 @@ def test_an_answer_needs_the_name_of_a_person(tmp_path: Path, monkeypatch: pytes
     ran = bylaw(tmp_path, "log", "approve", "--log", "nowhere.db", "x")
     assert ran.returncode == 2
     assert (
-        "the account `root` does not identify a person, and the log records who answered; pass your name: --by NAME"
+        "the account `root` does not identify a person, but the log must record who answers; pass your name: --by NAME"
         in ran.stderr
     )
     monkeypatch.setattr("getpass.getuser", lambda: "ann")

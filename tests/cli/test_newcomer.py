@@ -168,7 +168,9 @@ def test_an_audit_says_what_it_counts_and_a_shield_does_not_enforce(hotel: Path)
     policies = hotel / "hotel" / "policies.yaml"
     stated = policies.read_text().replace("spans:", "unenforced: {accepted_by: Ann, reason: on trial}\n    spans:", 1)
     policies.write_text(stated)
-    told = "Counted here but not enforced by a shield: late-checkout-fee is `unenforced` in the pack."
+    told = (
+        "This audit judges calls by late-checkout-fee, but a shield does not: the policy is `unenforced` in the pack."
+    )
     assert told in " ".join(run(command, hotel).stdout.split())
     assert json.loads((hotel / "found/summary.json").read_text())["unenforced_policies"] == ["late-checkout-fee"]
 

@@ -144,7 +144,7 @@ def test_a_compile_may_end_with_what_is_answered(tmp_path: Path) -> None:
             compile_pack(source(), Batch(tmp_path), as_is=True)
         _answer(tmp_path, f"round-{number}", chat, _requests(tmp_path))
     work, _ = compile_pack(source(), Batch(tmp_path), as_is=True)
-    assert {check.failed for check in work.checks.values()} == {"a question about it has no answer yet"}
+    assert {check.failed for check in work.checks.values()} == {"a request about this policy has no answer yet"}
     assert {"refund-window", "refund-limit", "confirm-refunds"} == work.checks.keys()
     assert "refund-window" in assemble(source(), work, name="shop")["compiled.yaml"]
 

@@ -119,7 +119,7 @@ def test_a_rule_leaves_the_heap_when_refining_it_makes_it_no_less_vague(scores: 
     work, chat, files = refined(refine=answer)
     assert sum(step.changed for step in work.steps) == taken
     assert len(chat.asked("refine")) == min(taken + 1, 4)
-    told = "its last refinement did not make it less vague" in files["compiled.yaml"]
+    told = "the last refinement did not make the rule less vague" in files["compiled.yaml"]
     assert told == (taken < 4), "what ends by the budget is another matter"
     assert check(Pack.from_files(files)).is_sound
 

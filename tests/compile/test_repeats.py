@@ -93,7 +93,7 @@ def test_the_same_said_twice_is_one_policy_that_covers_both_places(tmp_path: Pat
     work = compiled(tmp_path, chat())
     assert [each.id for each in work.drafts] == ["confirm-refunds", "ask-a-manager"]
     assert work.first is not None
-    assert work.first.left_out == ("`confirm-returns` says what `confirm-refunds` says, on the same words",)
+    assert work.first.left_out == ("`confirm-returns` duplicates `confirm-refunds`: both quote the same words",)
     pack = load_pack(tmp_path)
     lines = {name: str(policy.citations[0]) for name, policy in pack.policies.items()}
     assert lines["confirm-refunds"].startswith("policy.md:5 (Refunds), policy.md:")
@@ -109,9 +109,9 @@ def test_the_same_words_that_say_something_else_are_cited_in_their_own_place_and
     assert cited["confirm-refunds"] == "policy.md:5 (Refunds)"
     assert cited["confirm-returns"].endswith("(Returns)")
     (question,) = work.questions["confirm-returns"]
-    assert question.about == "repeats the words of confirm-refunds"
+    assert question.about == "quotes the same words as confirm-refunds"
     assert "`Every refund is told and agreed to.`" in question.text
-    assert "repeats the words of confirm-refunds" in (tmp_path / "compiled.yaml").read_text()
+    assert "quotes the same words as confirm-refunds" in (tmp_path / "compiled.yaml").read_text()
 
 
 @pytest.mark.parametrize("second", ["Every refund is told and agreed to.", "Every return is told and agreed to."])

@@ -241,7 +241,7 @@ def test_a_reason_of_one_generation_reaches_the_reviewer_beside_the_guess_of_the
     work, _ = compile_pack(source(), Scripted(guards=[WINDOW + LIMIT, cannot]))
     (question,) = work.checks["refund-window"].questions
     assert (question.about, question.text) == (
-        "one generation says that it cannot be checked",
+        "one generation says that the policy cannot be checked",
         "no tool shows the day",
     )
 

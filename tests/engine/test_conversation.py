@@ -110,7 +110,7 @@ def test_what_cannot_be_is_an_error_and_loses_nothing(shop: Pack) -> None:
     conversation = looked_up(shop)
     with pytest.raises(BylawError, match="no call is waiting"):
         conversation.result("refunded")
-    with pytest.raises(BylawError, match="can still be refused"):
+    with pytest.raises(BylawError, match="no judged call left to refuse"):
         conversation.refuse()
     conversation.call("refund", {"order_id": "7"}, id="x")
     with pytest.raises(BylawError, match="still waiting"):

@@ -119,11 +119,11 @@ def test_a_case_told_by_events_may_have_other_events(tmp_path: Path) -> None:
         ),
         (
             f"{CASE}  but: {{events: [{{user: Hi}}], agent: Hi}}\n",
-            "BY408 cases/shop.yaml:7: the case above has no message from the agent to change",
+            "BY408 cases/shop.yaml:7: the case above has no agent message that this variation can change",
         ),
         (
             "- {policy: only-paid, facts: {Order: {paid: true}}, but: {user: Hi}}\n",
-            "BY408 cases/shop.yaml:1: the case above has no message from the user to change",
+            "BY408 cases/shop.yaml:1: the case above has no user message that this variation can change",
         ),
     ],
 )
@@ -157,7 +157,7 @@ def test_a_case_that_passes_only_because_consent_is_undecided_is_named(tmp_path:
 def test_a_consent_sentence_that_can_never_match_is_named(tmp_path: Path) -> None:
     lacking = {"tools.yaml": TOOLS.replace("ship order {order_id}", "ship it")}
     (found,) = check(load(tmp_path, {**files(CASE), **lacking})).unmatched
-    assert found == ("ship", "ship it", "it does not name `order_id`")
+    assert found == ("ship", "ship it", "the sentence does not contain `order_id`")
     spared = {"rules.yaml": RULES.replace("consented: told", "consented: told, need_not_be_told: [order_id]")}
     assert not check(load(tmp_path / "spared", {**files(CASE), **lacking, **spared})).unmatched
 

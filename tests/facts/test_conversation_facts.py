@@ -105,7 +105,7 @@ def test_nobody_found_later_is_among_those_seen_at_a_call(folder: Path, has_worl
 
 def test_what_a_system_knows_cannot_be_complete(folder: Path) -> None:
     (folder / "entities.yaml").write_text(FILES["entities.yaml"].replace("origin: conversation, ", ""))
-    with pytest.raises(PackError, match=r"entities\.yaml:3: `Identity` cannot be complete"):
+    with pytest.raises(PackError, match=r"entities\.yaml:3: `Identity` cannot be declared `complete`"):
         load_pack(folder)
 
 

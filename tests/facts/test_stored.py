@@ -145,7 +145,7 @@ def test_faults_of_a_mapping_and_of_a_database_have_their_place(tmp_path: Path) 
     with pytest.raises(WorldError, match=r"`\$.orders`, the location of `Order`, does not exist"):
         open_snapshot(document(tmp_path, {"products": {}}), schema)
     assert open_snapshot(document(tmp_path, {"orders": {}, "products": {}}), schema).record("Order", ("O1",)) is ABSENT
-    with pytest.raises(WorldError, match="JSON has no table `purchases`"):
+    with pytest.raises(WorldError, match="a JSON file has no tables, so `purchases` cannot be read"):
         open_snapshot(document(tmp_path), pack(tmp_path / "t", TABLES).schema)
     tables = pack(tmp_path / "u", TABLES.replace("purchases", "buys")).schema
     with pytest.raises(WorldError, match="there is no table `buys`; the database has `products`, `purchases`"):

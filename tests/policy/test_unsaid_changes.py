@@ -55,8 +55,8 @@ def test_a_pack_may_say_that_a_write_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("name", "more", "told"),
     [
-        ("source", "", "transfer: every record its arguments name"),
-        ("account_id", "", "transfer: Account, and every other record its arguments name"),
+        ("source", "", "transfer: every record that its arguments name"),
+        ("account_id", "", "transfer: Account, and every other record that its arguments name"),
         ("source", ", changes: []", ""),
         ("source", ", changes: [{as: Account, key: $args.source}]", ""),
     ],

@@ -100,8 +100,8 @@ def test_learned_weights_are_written_into_the_pack_and_loaded_with_it(till: Path
     assert "Learned from 32 examples, 24 of them safe (labels.jsonl)" in done.stdout
     assert "learned from: 75.0% with the pack's weights, 100.0% with the new weights" in done.stdout
     assert "8 held back: 75.0% with the pack's weights, 100.0% with the new weights" in done.stdout
-    assert "Not broken by any example: polite" in done.stdout
-    assert "No longer denies on its own: hello" in done.stdout
+    assert "Rules that no example breaks: polite" in done.stdout
+    assert "Rules that no longer deny on their own: hello" in done.stdout
     written = yaml.safe_load((till / "weights.yaml").read_text())
     loaded = load_pack(till)
     assert {rule.name: rule.weight for rule in loaded.book.rules if not rule.hard} == written["weights"]
@@ -160,8 +160,8 @@ def test_a_label_teaches_nothing_about_a_rule_it_does_not_judge(till: Path, tmp_
     write_lines(labels, lines)
     target = till / "weights.yaml"
     ran = run("learn", talks, "--pack", till, "--labels", labels, "--out", target)
-    assert "Not broken by any example: consent, polite" in ran.stdout
-    assert "No longer denies on its own: hello\n" in ran.stdout
+    assert "Rules that no example breaks: consent, polite" in ran.stdout
+    assert "Rules that no longer deny on their own: hello\n" in ran.stdout
     book = load_pack(till).book
     assert [rule.name for rule in book.disarmed] == ["hello"]
 

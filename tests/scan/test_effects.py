@@ -56,7 +56,7 @@ def test_a_record_that_differs_after_a_call_speaks_for_a_write() -> None:
 
     (found,) = [tool for tool in scan(talk(n).done() for n in range(5)).tools if tool.tool == "loan_tool"]
     assert (found.effect, found.sure > 0.9) == ("write", True)
-    assert "a look-up gave a different result after it, 5 of 5 times" in found.why
+    assert "a look-up after this call gave a different result, 5 of 5 times" in found.why
 
 
 def test_that_a_calculator_repeats_itself_is_no_evidence() -> None:

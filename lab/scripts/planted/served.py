@@ -59,6 +59,6 @@ BUGS = (
         'if not (path.is_file() and f"\\n{lines}" in before)]', "]",
         "console/test_findings.py console/test_policy.py"),
     Bug("a waiver is written into a file that cannot be read", "console/records.py",
-        'why = "" if count(rough) == before + by else "the new entry would not be in the list"', 'why = ""',
+        'why = "" if count(rough) == before + by else "the new entry would end up outside the list"', 'why = ""',
         "console/test_findings.py"),
 )  # fmt: skip

@@ -68,7 +68,7 @@ def action_tools(
     for name, body in file.actions.items():
         record = body or WrittenAction()
         if name in file.tools:
-            message = f"`{name}` is already a tool: {source.place('tools', name)}"
+            message = f"an action and the tool at {source.place('tools', name)} have the same name, `{name}`"
             faults.append(
                 ActionError(message, place=source.place("actions", name), hint="give the action another name")
             )
@@ -79,9 +79,7 @@ def action_tools(
             type = cast(TakenType, str(taken.type))
             if type not in _SCHEMAS:
                 place, known = source.place("actions", name, "take", key), ", ".join(_SCHEMAS)
-                faults.append(
-                    ActionError(f"`{type}` is not a type of a parameter", place=place, hint=f"known: {known}")
-                )
+                faults.append(ActionError(f"`{type}` is not a parameter type", place=place, hint=f"known: {known}"))
                 type = "text"
             schema = {"type": _SCHEMAS[type], "title": str(taken.title), "optional": taken.optional}
             parameters[key] = {each: value for each, value in schema.items() if value}
@@ -161,7 +159,7 @@ class _Reader:
         at = ("actions", name)
         of = _listed(body.of)
         if not of:
-            self._fault(f"`{name}` does not name the tools that perform it", *at, hint="add `of: [tool, ...]`")
+            self._fault(f"action `{name}` does not list its tools", *at, hint="add `of: [tool, ...]`")
         for tool in of:
             if tool not in self._tools:
                 hint = meant(tool, self._tools) or "declare it under `tools`"
@@ -171,7 +169,7 @@ class _Reader:
         on = self._target(body.on, (*at, "on")) if body.on is not None else None
         roles = on.element.roles if on is not None else FIELDS
         if str(body.effect) != "write" and not (roles and FIELDS.issuperset(roles)):
-            hint = "write `effect: write`. Agents open the pages in `pages.looks` by their addresses"
+            hint = "write `effect: write`; to read a page, agents open an address listed under `pages.looks`"
             self._fault(f"`{name}` may click or press a key, which may have any effect", *at, hint=hint)
         reads = self._reads(body.reads, of, (*at, "reads")) if body.reads is not None else None
         where = {key: found for key, each in body.where.items() if (found := self._pattern(each, *at, "where", key))}
@@ -204,7 +202,9 @@ class _Reader:
     def _placed(self, take: Take, within: WrittenElement, at: tuple[str, ...]) -> Take:
         """Return a parameter whose value must appear in a part of the page."""
         if take.source != "page" or take.field not in ("text", "heading", "field"):
-            self._fault(f"`${take.source}.{take.field}` takes no `within`", *at, hint="use it with `$page.text`")
+            self._fault(
+                f"`within` is not allowed with `${take.source}.{take.field}`", *at, hint="use it with `$page.text`"
+            )
         return replace(take, within=self._named(within, (*at, "within")))
 
     def _target(self, body: WrittenTarget, at: tuple[str, ...]) -> TargetTerms:
@@ -225,7 +225,9 @@ class _Reader:
         element = self._element(body, at)
         if not element.roles and not element.name and element.named is None:
             self._fault(
-                "this matches any element of the page", *at, hint="name the element by `role`, `name` or `named`"
+                "without a role or a name, this matches every element of the page",
+                *at,
+                hint="name the element by `role`, `name` or `named`",
             )
         return element
 
@@ -248,7 +250,12 @@ class _Reader:
         if body.root == "" and (how == "path" or body.inside is not None):
             self._fault("the root folder of the path is missing", *at, hint="add `root`")
         if body.ordinary is not None and not self._ordinary:
-            self._fault("there are no ordinary files", *at, "ordinary", hint="list their names: `ordinary: ['*.py']`")
+            self._fault(
+                "the pack lists no ordinary files",
+                *at,
+                "ordinary",
+                hint="list the names of ordinary files: `ordinary: ['*.py']`",
+            )
 
         def patterns(name: str, texts: Sequence[Scalar]) -> tuple[Pattern, ...]:
             return tuple(found for text in texts if (found := self._pattern(text, *at, name)) is not None)

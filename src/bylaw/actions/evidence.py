@@ -7,7 +7,7 @@ from typing import Any
 from bylaw.actions.action import Action, Actions
 
 _USE_ACTION = (
-    "observe one of its actions that reads a single table (`reads: {as: sql, tables: [...]}`) or a single host"
+    "observe an action of this tool that reads a single table (`reads: {as: sql, tables: [...]}`) or a single host"
 )
 
 

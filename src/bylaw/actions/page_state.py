@@ -79,7 +79,7 @@ class PageState:
             self._result = None
             self._unknown = f"`{call.tool}` may have changed the page, because it ended after the page was shown"
         elif result.refused and self._result is None:
-            self._unknown = f"the page may have changed before `{call.tool}`, which did not run"
+            self._unknown = f"`{call.tool}` did not run, and the page may have changed before that call"
         # In its next turn, an agent no longer waits for calls of the previous turn.
         self._under_way = {each: turn for each, turn in self._under_way.items() if turn >= call.turn and each != step}
         if step == self._last and result.captured:
@@ -166,7 +166,7 @@ def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
         # Scripts, and attributes that snapshots do not show, decide which button the browser presses.
         if arguments.get("text") or any(item for _, item in named):
             raise NotAtOnce(
-                "it types and submits a form in one step. Type first, look at the page, then press the button"
+                "the call types text and submits a form. Type first, look at the page, then press the button"
             )
         raise NotTaken("the call submits a form, but no page shows which button it presses: press the intended button")
     is_key = bool(arguments.get("key") or arguments.get("keys"))

@@ -148,7 +148,7 @@ class Performing:
             return self._unresolved(call, state, why, otherwise)
         except Exception as error:
             # A call that a reader could not read may mean anything.
-            return self._unresolved(call, state, f"it cannot be read ({type(error).__name__})", otherwise)
+            return self._unresolved(call, state, f"the call cannot be read ({type(error).__name__})", otherwise)
         calls, untold = tuple(each for each, _ in found), tuple(each for _, each in found)
         return Performed(calls, untold=untold, is_evidence=len(calls) == 1 and resolving.is_evidence)
 
@@ -269,7 +269,7 @@ class _Resolving:
                 listed.append(named)
                 known.append((each, untold))
         if len(known) > MOST:
-            raise NotTaken(f"it performs more than {MOST} actions")
+            raise NotTaken(f"the call performs more than {MOST} actions")
         if len(known) > 1:
             # Consent to one action does not cover a call that also has other actions.
             together = [each.tool for each, _ in known]

@@ -124,7 +124,7 @@ def _number(name: str, value: Any) -> int | float:
     if not _NUMBER.fullmatch(text):
         raise NotTaken(f"`{name}` is not a number")
     if _TWO_WAYS.fullmatch(text):
-        raise NotTaken(f"`{name}` is {text}, which may mean thousands or thousandths")
+        raise NotTaken(f"`{name}` is {text}, whose separator may mark thousands or decimals")
     try:
         found = Decimal(text.replace(",", ""))
     except InvalidOperation:

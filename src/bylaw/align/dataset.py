@@ -189,7 +189,9 @@ def find_manifest(data: Path) -> Manifest | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Manifest)
     except msgspec.DecodeError as error:
-        raise UsageError(f"not a manifest: {error}", place=str(path), hint="`bylaw align data` writes it") from None
+        raise UsageError(
+            f"not a manifest: {error}", place=str(path), hint="create the data again with `bylaw align data`"
+        ) from None
 
 
 def digest_of(path: Path) -> str:
@@ -439,7 +441,11 @@ def build_from_tasks(
     dropped: Counter[str] = Counter()
     training = gold_series("training", pack, times, seed, dropped, watch)
     tried = gold_series("rl", pack, rl_times, seed, dropped, watch)
-    source = Source("Gold conversations for the desk's training tasks, played by its expert.", command, dropped)
+    source = Source(
+        "Gold conversations for the desk's training tasks, in which the desk's expert plays the agent.",
+        command,
+        dropped,
+    )
     return write_sets(pack, out, training, tried, turns=turns, seed=seed, source=source)
 
 
@@ -500,7 +506,11 @@ def build_from_logs(
     random.Random(seed).shuffle(kept)
     apart = max(1, round(HELD_OUT * len(kept))) if len(kept) > 1 else 0
     said = ["Recorded conversations."]
-    said += [f"{cut} of them were cut off before the first turn without an acceptable written thought."] if cut else []
+    said += (
+        [f"In {cut} of them, a turn has no acceptable written thought; that turn and all later turns were left out."]
+        if cut
+        else []
+    )
     said += [] if apart else ["There is only one conversation, so none is held out for `rl`."]
     source = Source(" ".join(said), command, dropped, thoughts="verified" if thoughts is None else "written")
     training, tried = kept[apart:], kept[:apart]

@@ -26,7 +26,7 @@ ANSWERS = {True: "yes", False: "no", None: "open"}
 """The name of each answer in the counts. Other answers are values stated by the user."""
 STATED = "stated"
 OPEN_REASONS: Mapping[str, str] = {
-    "unread": "only a model or a person can judge the words",
+    "unread": "only a model or a person can judge the messages",
     "unanswered": "the log has no answer to the question",
     "perhaps_spent": "a similar call may have already used the consent",
     "no_card": "the card was not answered",
@@ -34,7 +34,7 @@ OPEN_REASONS: Mapping[str, str] = {
     "beside_card": "the message contained more than the question",
     "changed_card": "the text of the card was changed",
     "interrupted": "another message came between the card and the answer",
-    "conditional": "the answer to the card has a condition",
+    "conditional": "the answer to the card is conditional",
     "other_language": "the answer to the card is in an unsupported language",
     "unclear": "the answer to the card is neither a clear yes nor a clear no",
     "unrecorded": "the message was not recorded",

@@ -354,7 +354,7 @@ def notes(summary: JsonRecord) -> list[str]:
     told += [_lacking(lookup) for lookup in summary["evidence"] if lookup["cures"]]
     told += [
         f"{tool}: {each['perhaps_done']:,} of {each['calls']:,} results do not say whether the write was executed."
-        " Add `surely_refused` to the tool in tools.yaml (`bylaw explain` shows the line)."
+        " Add `surely_refused` to the tool in tools.yaml (`bylaw explain` shows the line to add)."
         for tool, each in summary["by_tool"].items()
         if each.get("perhaps_done") and each["effect"] == "write"
     ]
@@ -377,8 +377,10 @@ def notes(summary: JsonRecord) -> list[str]:
         are = "is" if count == 1 else "are"
         told.append(f"{counted(count, 'policy', 'policies')} of the pack {are} not accepted yet. See `bylaw review`.")
     if names := summary["unenforced_policies"]:
-        are = "is" if len(names) == 1 else "are"
-        told.append(f"Counted here but not enforced by a shield: {', '.join(names)} {are} `unenforced` in the pack.")
+        are = "the policy is" if len(names) == 1 else "these policies are"
+        told.append(
+            f"This audit judges calls by {', '.join(names)}, but a shield does not: {are} `unenforced` in the pack."
+        )
     if summary["stale_policies"]:
         told.append(
             f"These policies quote a sentence that is not in the document: {', '.join(summary['stale_policies'])}"

@@ -94,7 +94,8 @@ def sources(
         raise UsageError("a redacted audit does not record where its logs are", place=str(audit), hint=hint)
     if kept.store.summary["skipped"] and kept.store.summary["repeated_ids"]:
         raise UsageError(
-            "the audit skipped conversations and some ids repeat, so Bylaw cannot match its lines to the logs",
+            "the audit skipped some conversations and some ids are repeated, so Bylaw cannot match the audit's lines to"
+            " the logs",
             place=str(audit),
             hint="audit the logs here with --world",
         )
@@ -162,7 +163,7 @@ def data_command(
     world: Annotated[
         File,
         click.Path(path_type=Path, exists=True),
-        "The database before the conversations, used by the audit that filters the logs.",
+        "Database state before the conversations, for the audit that filters the logs.",
     ] = None,
     audit: EarlierAudit = None,
     thoughts: Annotated[GivenFile, "Thoughts from `bylaw align thoughts --written`, instead of verified ones."] = None,
@@ -237,7 +238,7 @@ def pairs_command(
     logs: SomeLogs = (),
     *,
     pack: SomePack = None,
-    world: Annotated[File, click.Path(path_type=Path, exists=True), "The database before the conversations."] = None,
+    world: Annotated[File, click.Path(path_type=Path, exists=True), "Database state before the conversations."] = None,
     audit: EarlierAudit = None,
     out: Annotated[Path, "--out DIR", "Folder for the rows."],
 ) -> int:
@@ -326,7 +327,7 @@ def score_command(
 @command("train", align_command)
 def train_command(
     *,
-    stage: Annotated[Any, click.Choice([1, 2, 3, "dpo"]), "1, 2: SFT; 3: GRPO; dpo: DPO."],
+    stage: Annotated[Any, click.Choice([1, 2, 3, "dpo"]), "1 and 2: SFT; 3: GRPO; dpo: DPO."],
     model: Annotated[Path, "--model FOLDER", "The model to start from."],
     data: Annotated[Path, "--data FOLDER|FILE", "The data sets."],
     out: Annotated[Path, "--out FOLDER", "Folder for the trained model."],

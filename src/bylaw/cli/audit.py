@@ -89,8 +89,8 @@ def _idle_waivers(comparison: Comparison) -> Iterator[str]:
     for waiver in comparison.unused:
         if finding := found.get(waiver.finding):
             verdicts = ", ".join(f"{clean(each.policy, 60)}: {each.verdict}" for each in finding.charges)
-            what = f"{waiver.place} has no effect: {_what(waiver)} is not waived for all of its verdicts"
-            yield f"{what}; to waive it, write `verdicts: {{{verdicts}}}`"
+            what = f"{waiver.place} has no effect, because it does not waive every verdict of {_what(waiver)}"
+            yield f"{what}; to waive the finding, write `verdicts: {{{verdicts}}}`"
         else:
             yield f"{waiver.place} has no effect: {_what(waiver)} was not found"
 
@@ -120,9 +120,9 @@ class Batch(Struct, frozen=True, kw_only=True):
         "Audit in shards, so that a killed run can resume, with --jobs local processes or on a Ray cluster.",
         {"show_default": "local for parquet, else none"},
     ] = None
-    address: Annotated[str | None, "--address HOST:PORT", "For --engine ray: the cluster (default: this machine)."] = (
-        None
-    )
+    address: Annotated[
+        str | None, "--address HOST:PORT", "For --engine ray: cluster address (default: this machine)."
+    ] = None
     update: Annotated[
         bool,
         "Update the tables in OUT from new and changed logs; a repeated conversation replaces its earlier version.",
@@ -175,7 +175,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     def check_logs(self, *, has_pipe: bool, is_keyless: bool) -> None:
         """Refuse logs and pseudonyms that a later `--update` cannot recognise."""
         if self.update and has_pipe:
-            raise UsageError("`--update` cannot read a pipe", hint="write its data to a file first")
+            raise UsageError("`--update` cannot read a pipe", hint="write the piped data to a file first")
         if self.update and is_keyless:
             raise UsageError("`--update` with `--redact` requires stable pseudonyms", hint="add --redact-key")
 

@@ -142,7 +142,7 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
         title = _counted(
             len(disarmed), "rule", "no longer denies a call on its own", "no longer deny a call on their own"
         )
-        then = f"give `{disarmed[0][0]}` a higher weight, or `hard: true`, unless it is meant to be outvoted"
+        then = f"give `{disarmed[0][0]}` a higher weight, or `hard: true`, unless other rules are meant to outvote it"
         yield Section(title, [f"{name}: weight {weight:g}" for name, weight in disarmed], "yellow", then)
     missed: dict[str, list[str]] = {}
     for branch in report.untaken if not report.faults else ():
@@ -185,7 +185,7 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
         yield Section(title, entries, "yellow", then)
     if report.unsaid:
         entries = [
-            f"{tool}: {', '.join((*kinds, 'and every other record')) if kinds else 'every record'} its arguments name"
+            f"{tool}: {', '.join((*kinds, 'and every other')) if kinds else 'every'} record that its arguments name"
             for tool, kinds in report.unsaid
         ]
         title = f"{_counted(len(entries), 'write', '')} without `changes`, assumed to change"

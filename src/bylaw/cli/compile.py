@@ -48,7 +48,7 @@ def compile_command(
         Name, "With --refine, how to compare rules: hashed, wordllama (`embed` extra), a folder or a URL."
     ] = "",
     dry_run: Annotated[bool, "Print the number and cost of requests, and exit."] = False,
-    send_records: Annotated[bool, "Allow requests to quote logged calls that a rejected check flagged."] = False,
+    send_records: Annotated[bool, "Let requests quote logged calls flagged by a rejected check."] = False,
     as_is: Annotated[
         bool, "Do not wait for missing answers: policies that need them are left without a check."
     ] = False,

@@ -410,7 +410,7 @@ def person() -> str:
         name = ""
     if not name or name in _NOBODY:
         what = f"the account `{name}` does not identify a person" if name else "this account has no name"
-        raise UsageError(f"{what}, and the log records who answered", hint="pass your name: --by NAME")
+        raise UsageError(f"{what}, but the log must record who answers", hint="pass your name: --by NAME")
     return name
 
 

@@ -71,9 +71,9 @@ def _print(lesson: Lesson, source: str) -> None:
                 f" {after:.1%} with the new weights"
             )
     if found.untouched:
-        print(f"Not broken by any example: {visible(', '.join(found.untouched))}")
+        print(f"Rules that no example breaks: {visible(', '.join(found.untouched))}")
     if lesson.disarmed:
-        print(f"No longer denies on its own: {visible(', '.join(rule.name for rule in lesson.disarmed))}")
+        print(f"Rules that no longer deny on their own: {visible(', '.join(rule.name for rule in lesson.disarmed))}")
 
 
 @command("risk")

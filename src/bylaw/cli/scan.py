@@ -216,7 +216,7 @@ def _habit(tool: str, habit: Habit) -> _Entry:
     lacking, more = habit.cases - habit.hits, list[str]()
     if lacking and habit.reason != "distinctive":
         by = " or ".join(clean(name, 60) for name in habit.shown_by)
-        seen = f" (for {habit.shown:,} of them, {by} had shown a record that names it)" if habit.shown else ""
+        seen = f" (for {habit.shown:,} of them, {by} had shown a record that names the value)" if habit.shown else ""
         places = ", ".join(map(_place, habit.lacking[:_SHOWN]))
         rest = f" and {lacking - _SHOWN:,} more" if lacking > _SHOWN else ""
         more = [f"lacked by {lacking:,}: {places}{rest}{seen}"]

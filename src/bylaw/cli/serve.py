@@ -32,7 +32,7 @@ def serve_command(
     pack: Annotated[str | None, "--pack PACK", "The folder of a pack, or the name of a built-in pack."] = None,
     store: Annotated[str, "--store --log LOG", "The decision log: a file, or postgresql://..."] = "decisions.db",
     earlier: EarlierPacks = (),
-    host: Annotated[str, "Address to listen on; other machines require --keys."] = "127.0.0.1",
+    host: Annotated[str, "Address to listen on; remote access requires --keys."] = "127.0.0.1",
     port: Port = 8300,
     keys: Annotated[File, "File of API keys, with a tenant and a hash on each line."] = None,
     public_url: Annotated[
@@ -51,7 +51,7 @@ def serve_command(
         Name,
         "Header that names the user signed in by a proxy, such as X-Forwarded-User. Roles are in --keys.",
     ] = "",
-    proxy_address: Annotated[str, "--proxy-address IP", "Address of that proxy; required with --proxy-header."] = "",
+    proxy_address: Annotated[str, "--proxy-address IP", "The proxy's address; required with --proxy-header."] = "",
     webhook: Annotated[
         str,
         "--webhook URL",

@@ -220,7 +220,9 @@ def record(
     policies: dict[str, Any] = {}
     for draft in (each for each in drafts if each.id in kept):
         check, kind = work.checks.get(draft.id), work.kinds.get(draft.id)
-        body: dict[str, Any] = {"why": kind.why if kind is not None else "its kind was never stated"}
+        body: dict[str, Any] = {
+            "why": kind.why if kind is not None else "the model never stated what kind of policy this is"
+        }
         asked = (*(questions or {}).get(draft.id, ()), *work.questions.get(draft.id, ()))
         if check is not None:
             asked = (

@@ -22,7 +22,7 @@ class Question(Struct, frozen=True):
     """The call and the facts that the question is about."""
 
 
-UNANSWERED = "a question about it has no answer yet"
+UNANSWERED = "a request about this policy has no answer yet"
 """The reason given when a compile ends before a policy has a check."""
 
 
@@ -55,7 +55,7 @@ def settled(policy: str, settle: Callable[[], Check | None]) -> Check | None:
     except BylawError:
         raise
     except Exception as error:
-        return Check(policy, failed=f"its check cannot be tried: {type(error).__name__}: {str(error)[:200]}")
+        return Check(policy, failed=f"the check cannot be tried: {type(error).__name__}: {str(error)[:200]}")
 
 
 class Ruling(Struct, frozen=True):

@@ -232,7 +232,7 @@ def _asked(draft: Draft, other: Draft) -> Question:
         f"the words `{draft.quotes[0]}` were read as two policies: here as `{draft.definition}`, and as `{other.id}`:"
         f" `{other.definition}` If they are one, reject this one with a note; if both hold, accept both."
     )
-    return Question(f"repeats the words of {other.id}", text)
+    return Question(f"quotes the same words as {other.id}", text)
 
 
 def _place(place: Range, document: Document) -> str:
@@ -277,7 +277,7 @@ class Extraction(Struct, frozen=True):
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        told = (f"`{name}` says what `{other}` says, on the same words" for name, other in self.repeats.items())
+        told = (f"`{name}` duplicates `{other}`: both quote the same words" for name, other in self.repeats.items())
         return (*self.dropped, *told)
 
 

@@ -339,9 +339,11 @@ def _settle(
         repairs += more
     said = dict.fromkeys(each.cannot[name] for each in written if name in each.cannot)
     if said:
-        questions.append(Question("one generation says that it cannot be checked", "; ".join(said)))
+        questions.append(Question("one generation says that the policy cannot be checked", "; ".join(said)))
     elif len(sound) < len(written):
-        questions.append(Question("one generation only", "the other did not load, so nothing was compared"))
+        questions.append(
+            Question("one generation only", "the other generation did not load, so the two could not be compared")
+        )
     if complaints:
         return Check(
             name,

@@ -395,7 +395,9 @@ class _Refinement:
         else:
             before, now = round(measured, 2), round(self.rules.vagueness()[name], 2)
         return (
-            "" if now < before else f"its last refinement did not make it less vague ({before:g} before, {now:g} now)"
+            ""
+            if now < before
+            else f"the last refinement did not make the rule less vague ({before:g} before, {now:g} now)"
         )
 
     def _asked(self, name: str) -> Outcome[Reply]:

@@ -45,7 +45,7 @@ def report_lines(work: Work, made: Mapping[str, str], requests: int, out: Path) 
     lines += [f"of the tools: {each}" for each in noted.get("of_the_tools", ())]
     lines += [f"left out: {each}" for each in noted["left_out"]]
     for name in unheld:
-        why = noted["policies"].get(name, {}).get("failed", "its kind was never stated")
+        why = noted["policies"].get(name, {}).get("failed", "the model never stated what kind of policy this is")
         lines.append(f"unenforced: {name}: {why}")
     lines.append(f"wrote {out}; next: bylaw review {out}")
     return lines
@@ -77,7 +77,7 @@ def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
     }
     told = f"{policies} polic{'y' if policies == 1 else 'ies'}"
     return [
-        f"the document has {sentences} sentences, the catalogue {len(source.cards)} tools",
+        f"the document has {sentences} sentences, and the catalogue has {len(source.cards)} tools",
         f"first round: {first}",
         *(f"then about {count:>3} for {what}" for what, count in later.items()),
         f"about {first.requests + sum(later.values())} requests in all, for about {told}",

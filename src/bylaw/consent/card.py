@@ -284,7 +284,7 @@ def never_asks(phrase: str, tool: Tool, terms: Terms) -> str:
     kinds = {name: _record(tool.parameters.get(name)) for name in {*slots, *tool.required}}
     samples = {name: "" if kind.get("type") == "string" else 0 for name, kind in kinds.items()}
     if left := [name for name in what_matters(samples, terms) if name in tool.required and name not in slots]:
-        return f"it does not name {', '.join(f'`{name}`' for name in left)}"
+        return f"the sentence does not contain {', '.join(f'`{name}`' for name in left)}"
     nested = [
         name
         for name in slots

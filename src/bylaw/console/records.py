@@ -204,7 +204,7 @@ def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int], *,
     """Raise UsageError unless the changed file is valid and has `by` more entries."""
     before = count(path) if path.is_file() else 0
     try:
-        why = "" if count(rough) == before + by else "the new entry would not be in the list"
+        why = "" if count(rough) == before + by else "the new entry would end up outside the list"
     except BylawError as error:
         why = str(error).replace(str(rough), str(path))
     if why:

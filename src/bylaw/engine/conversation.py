@@ -241,7 +241,7 @@ class Conversation:
         card for the user. `shown` lists look-ups that were made for this call and shown to the agent.
         """
         if self._judged is None:
-            raise UsageError("no judged call can still be refused", hint="refuse it right after `call(...)`")
+            raise UsageError("there is no judged call left to refuse", hint="call `refuse` right after `call(...)`")
         self._script.events[-1] = self.session.refuse(self._judged.call, card, shown)
         self._taken, self._judged = len(self._script.events), None
         self._refused = self._taken - 1

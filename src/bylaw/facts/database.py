@@ -150,7 +150,7 @@ def open_snapshot(path: Path, schema: Schema) -> Snapshot:
     def rows(table: str) -> Any:
         if table:
             hint = "set its location with `each: $.path`"
-            raise WorldError(f"JSON has no table `{table}`", place=str(path), hint=hint)
+            raise WorldError(f"a JSON file has no tables, so `{table}` cannot be read", place=str(path), hint=hint)
         return document
 
     return _snapshot(schema, _named(schema, document, path), rows, path)

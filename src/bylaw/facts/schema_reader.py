@@ -461,9 +461,9 @@ class SchemaReader:
             fields.setdefault(part, Field(part))
         if body.complete and origin != "conversation":
             hint = (
-                "tools may know other records; use `origin: conversation` if such entities exist only in conversations"
+                "tools may know other records; use `origin: conversation` if this entity exists only in conversations"
             )
-            self._paths.fault(f"`{name}` cannot be complete", *at, hint=hint)
+            self._paths.fault(f"`{name}` cannot be declared `complete`", *at, hint=hint)
         read = self._lookup(body.read, key, (*at, "read"))
         return Entity(name, key, fields, read, body.fresh_for, origin, body.complete)
 

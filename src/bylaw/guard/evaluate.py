@@ -337,7 +337,7 @@ def compile_value(text: str, *, vocabulary: Vocabulary, file: str, line: int = 1
             if not each.is_system:
                 scope.fault(node, f"no tool shows `{fact}`", "only facts that a tool shows can be shown to the user")
             elif each.field.private:
-                scope.fault(node, f"`{fact}` is private", "a card would show it in a message")
+                scope.fault(node, f"`{fact}` is private", "a card would show the private fact in a message")
     if scope.faults:
         raise scope.faults[0]
     return _guard(node, line, scope, made.compiled(node, [body]))

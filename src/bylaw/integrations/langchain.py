@@ -43,8 +43,8 @@ from bylaw.trace.transcript import is_users
 AGAIN = 2
 """Without a log, how many other workers may have shown a prompt before the agent gets a message instead."""
 ELSEWHERE = (
-    "the answer to a card went to a different `ShieldMiddleware` from the one that issued it, and neither has a log: "
-    "use a single `ShieldMiddleware` for all requests, or give each one's shield a `log`"
+    "the answer to a card went to a different `ShieldMiddleware` from the one that showed the card, and neither has a "
+    "log: use a single `ShieldMiddleware` for all requests, or give the shield of each one a `log`"
 )
 SOURCE = "lc_source"
 """The key that names the middleware that wrote a user message."""

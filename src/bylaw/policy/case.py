@@ -126,7 +126,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         events = (self.events if change.events is None else change.events) or []
         for side in _SIDES:
             if getattr(change, side) is not UNSET and _last(events, side) is None:
-                yield side, f"the case above has no message from the {side} to change"
+                yield side, f"the case above has no {side} message that this variation can change"
         if self.rule is not None:
             if any(_last(events, "call", tool) is None for tool in change.call):
                 yield "call", f"the case above has no call of `{next(iter(change.call))}`"

@@ -498,7 +498,7 @@ def _unlike_scalar(declared: set[str], value: Any) -> str:
         return ""
     if not declared & {"string", "integer", "number"}:
         is_so = isinstance(value, bool) and "boolean" in declared
-        return "" if is_so else f"not {' or '.join(sorted(declared))}, but the tool requires {_named(declared)}"
+        return "" if is_so else f"of another type, but the tool requires {_named(declared)}"
     if isinstance(value, bool):
         return "" if "boolean" in declared else f"true or false, but the tool requires {_named(declared)}"
     if "string" in declared:

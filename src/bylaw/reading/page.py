@@ -287,7 +287,7 @@ class _Snapshot:
             step = self.step = self.step or indent
             depth, odd = divmod(indent, step)
             if odd or step not in (2, 4) or depth >= len(self.parents) or depth > MAX_DEPTH:
-                raise Unreadable("an element cannot be on this line", line=number)
+                raise Unreadable("an element is not allowed on this line", line=number)
         del self.parents[depth + 1 :]
         return depth, self.parents[depth]
 

@@ -119,7 +119,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
         faults.append("the calls that count against limits differ from those that the log shows")
     if anchors:
         last = max(anchors.values(), key=lambda each: each.number)
-        were = f"it had {last.number} entries at {last.when}: it was cut off, or replaced by an old copy"
+        were = f"an anchor of {last.when} covers {last.number} entries: the log was cut off, or replaced by an old copy"
         faults.append(f"the log ends at entry {number}, but {were}")
     if not found_head:
         faults.append(f"no entry has the hash {head}: the log was cut off or replaced")

@@ -77,7 +77,7 @@ def _key_for(schema: Any, name: str) -> str | int:
 _THING = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")
 _HALVES = ("permit", "deny", "undetermined")
 
-OPEN = "kept or broken: code cannot decide from the words"
+OPEN = "code cannot tell from the words whether the rule was kept or broken"
 """The outcome for a rule that should be broken but has unknown predicates."""
 
 GivenThing = tuple[str, Key]

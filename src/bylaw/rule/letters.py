@@ -159,8 +159,8 @@ class ActValues(msgspec.Struct, frozen=True):
 def _limit(names: Sequence[str]) -> None:
     if len(names) > MOST_ATOMS:
         raise FormulaError(
-            f"a circuit's rule may mention {MOST_ATOMS} predicates; this one mentions {len(names)}",
-            hint="split it into smaller rules",
+            f"a rule in a circuit may mention at most {MOST_ATOMS} predicates; this rule mentions {len(names)}",
+            hint="split the rule into smaller ones",
         )
 
 

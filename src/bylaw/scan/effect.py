@@ -127,7 +127,7 @@ def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[EffectHint]:
         share = seen.changed / (seen.changed + seen.unchanged)
         of = f"{seen.changed} of {seen.changed + seen.unchanged}"
         evidence.append(
-            ("write", min(3.0, seen.changed) * share, f"a look-up gave a different result after it, {of} times")
+            ("write", min(3.0, seen.changed) * share, f"a look-up after this call gave a different result, {of} times")
         )
     if seen.same and leans != "none":  # Repeated calculations also return the same result.
         evidence.append(("read", min(1.0, 0.2 * seen.same), f"the same call gave the same result, {seen.same} times"))

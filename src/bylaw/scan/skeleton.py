@@ -292,7 +292,7 @@ def _tools(
             continue
         if catalogue and each.tool not in catalogue:
             lines.append(
-                "  # Not in tools.json: the agent invented it, or the file lacks it. Remove it here, or add it there"
+                "  # Not in tools.json. If the agent invented this tool, remove it here; otherwise, add it to the file"
             )
         lines.append(f"  # {each.sure:.0%} sure: {remark('; '.join(each.why))}")
         if each.declaration:

@@ -22,7 +22,7 @@ SHOW = (
 )
 ENOUGH = 2
 """The number of unclear answers to a card after which the agent is told to stop asking."""
-_PERSON = "A reviewer must decide the rest. Do not try again before then."
+_PERSON = "A reviewer must decide the rest. Do not try again before the decision."
 _TEXTS: tuple[tuple[tuple[str, str], ...], ...] = (
     (
         ("note", "{tool} goes ahead, but note:"),
@@ -62,7 +62,7 @@ _TEXTS: tuple[tuple[tuple[str, str], ...], ...] = (
             "person ask -approval",
             "A reviewer must decide the rest, but no reviewer can answer here. Do not try again.",
         ),
-        ("person card", "A reviewer must agree as well as the user. The request is `{approval}`."),
+        ("person card", "Both the user and a reviewer must agree. The request is `{approval}`."),
         ("person approval -note", f"{_PERSON} The request is `{{approval}}`."),
         ("person", _PERSON),
     ),

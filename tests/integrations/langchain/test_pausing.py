@@ -180,4 +180,4 @@ def test_a_middleware_for_each_request_is_said_to_need_a_log(tmp_path: Path, cap
         end = worker.answer(CONFIRMED)
     assert worker.rentals.ran == []
     assert "Please confirm: extend rental" in end, "the agent may still show the card"
-    assert "or give each one's shield a `log`" in caplog.text
+    assert "or give the shield of each one a `log`" in caplog.text

@@ -107,7 +107,8 @@ class LocalEngine:
                     free.append(worker)
                 except Lost as lost:
                     worker.end()
-                    answer = Answer(why=f"its worker was lost {TRIES} times ({lost}); the machine may be out of memory")
+                    why = f"the worker of this part was lost {TRIES} times ({lost}); the machine may be out of memory"
+                    answer = Answer(why=why)
                     if shard is None and (unready := unready + 1) >= _STARTS:
                         hint = "the machine may be out of memory: try a smaller --jobs"
                         raise WorkerError(f"workers exit before they finish starting ({lost})", hint=hint) from None
@@ -445,7 +446,7 @@ def read_parts(
                 [RecordError(message, place=place, hint=hint) for message, place, hint in entry["faults"]],
             )
             continue
-        why = aside.get(shard.key, "its output is missing")
+        why = aside.get(shard.key, "the output for this part is missing")
         fault = RecordError(f"set aside: {why}", place=shard.place(job.request.files[shard.file]))
         yield shard, None, [fault if pseudonyms is None else pseudonyms.fault(fault)]
 

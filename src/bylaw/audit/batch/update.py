@@ -268,7 +268,9 @@ def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, st
             hint = "restore the log, and run the same command again"
             faults.append(
                 RecordError(
-                    "is missing, so it is unknown which conversations in other logs it replaced", place=name, hint=hint
+                    "this log is missing, so Bylaw cannot tell which conversations of other logs it replaced",
+                    place=name,
+                    hint=hint,
                 )
             )
     # A log that is now missing had replaced some of this log's conversations. If this log were read again, its old

@@ -214,10 +214,10 @@ def told(allowance: Allowance, request: str) -> list[str]:
         slots = "; ".join(f"{slot.name} {_fill(slot, request)}" for slot in deed.slots)
         asked = f" ({_quoted(deed.asked, request)})" if deed.asked else ""
         lines.append(f"{deed.tool}{asked}{': ' if slots else ''}{slots}")
-    lines += [f"what a text says ({_quoted(each.asked, request)})" for each in allowance.delegations]
+    lines += [f"whatever a text asks for ({_quoted(each.asked, request)})" for each in allowance.delegations]
     return [
         "The request, as read by a model, asks for:",
-        *(f"  {line}" for line in lines or ["nothing that changes something"]),
+        *(f"  {line}" for line in lines or ["no change"]),
     ]
 
 
@@ -236,9 +236,9 @@ def _fill(slot: Slot, request: str) -> str:
             of = f" as its {slot.field}" if slot.field else ""
             return f"is {every}{said}{_places(slot, ' in ', request)}{of}{_which(slot, request)}"
         case "free":
-            return f"is free{_places(slot, ', from ', request)}{_which(slot, request)}"
+            return f"may have any value{_places(slot, ', from ', request)}{_which(slot, request)}"
         case "open":
-            return "is said or found"
+            return "is a value that the user said or a result shows"
 
 
 def _places(slot: Slot, before: str, request: str) -> str:
@@ -252,7 +252,7 @@ def _which(slot: Slot, request: str) -> str:
     share = [f", {slot.factor or 1:g} times what is shown{f' {slot.plus:+g}' if slot.plus else ''}"]
     share = share if slot.factor or slot.plus else []
     when = [f", {slot.minutes} minutes"] if slot.minutes else []
-    when += [", when nothing else is on"] if slot.clear else []
+    when += [", when no other event takes place"] if slot.clear else []
     must = [f", with {_quoted(slot.must, request)}"] if slot.must else []
     but = [f", but not {_quoted(slot.but, request)}"] if slot.but else []
     judged = [f", as only a reader can tell: {_quoted(slot.judged, request)}"] if slot.judged else []

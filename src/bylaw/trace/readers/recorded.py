@@ -82,7 +82,7 @@ def _single(message: dict[str, Any], role: str, *, listed: bool) -> list[ChatMes
         # These are only the variables of a prompt template. The user's words were not recorded.
         return [ChatMessage("user", "", captured=False)]
     keys = ", ".join(f"`{name}`" for name in list(message)[:4])
-    raise Malformed(f"a message cannot be read: it has {keys}, and neither a role nor content")
+    raise Malformed(f"a message cannot be read: it has {keys}, but neither a role nor content")
 
 
 def message_of_parts(message: dict[str, Any], role: str = "user") -> ChatMessage:

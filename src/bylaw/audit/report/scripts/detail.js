@@ -11,7 +11,7 @@ function exchange(finding, conversation) {
   const call = eventAt(conversation, finding.step);
   const given = call && call.type === "call" ? call.arguments.map(([name, value]) => `${name}: ${Array.isArray(value) ? value[0] : value}`).join(", ") : "";
   const made = given ? [make("dt", {}, "The call"), make("dd", {}, stepLink(finding.step, "step-"), " ", code(call.tool, 80), " ", prose(given, 600))] : null;
-  return [quoted("Put to the user", steps.told_at), quoted(steps.told_at === undefined ? "The user said" : "The answer", steps.answered_at), made];
+  return [quoted("Shown to the user", steps.told_at), quoted(steps.told_at === undefined ? "The user said" : "The answer", steps.answered_at), made];
 }
 
 // A lone surrogate cannot stand in an address.

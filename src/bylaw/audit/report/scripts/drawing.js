@@ -76,7 +76,7 @@ function story(finding, policy, conversation) {
   if (finding.executed === false) out.push("The tool refused the call. ");
   const good = conversation && conversation.outcome ? conversation.outcome.good : null;
   const unsettled = finding.policies.some((other) => other.verdict === "uninformed" || other.verdict === "inconclusive");
-  if (verdict === "near_miss" && unsettled) out.push("This policy happened to allow it; the logs do not show whether the others did.");
+  if (verdict === "near_miss" && unsettled) out.push("This policy happened to allow it; the logs do not show whether the other policies did.");
   else if (verdict === "near_miss") out.push("It happened to be allowed", good === true ? ", so the outcome check passed." : ".");
   else if (verdict === "violation" && good === true) out.push("The outcome check passed.");
   return out;
