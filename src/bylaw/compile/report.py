@@ -77,7 +77,7 @@ def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
     }
     told = f"{policies} polic{'y' if policies == 1 else 'ies'}"
     return [
-        f"the document has {sentences} sentences, and the catalogue has {len(source.cards)} tools",
+        f"document: {sentences} sentences; catalogue: {len(source.cards)} tools",
         f"first round: {first}",
         *(f"then about {count:>3} for {what}" for what, count in later.items()),
         f"about {first.requests + sum(later.values())} requests in all, for about {told}",
