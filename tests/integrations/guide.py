@@ -39,7 +39,11 @@ def follow_guide(name: str, folder: Path, programs: Path = Path(sys.executable).
                 check=False,
             )
             assert done.returncode == 0, done.stderr
-            assert done.stdout.splitlines() == block.lines[1:]
+            printed, wanted = done.stdout.splitlines(), block.lines[1:]
+            if wanted[0] == "...":
+                # The guide leaves out the beginning.
+                printed, wanted = printed[1 - len(wanted) :], wanted[1:]
+            assert printed == wanted
             ran += 1
     return ran
 
