@@ -150,8 +150,8 @@ BUGS = (
     Bug(
         "a request permits any number of calls",
         "engine/request/spending.py",
-        "return len(used) >= len(deeds)",
-        "return False",
+        "if since < made.step < at.step and may_have_run(made, at.step):",
+        "if False:",
         "requests",
     ),
     Bug(
