@@ -544,3 +544,61 @@ def test_an_interrupted_call_is_not_resumed_on_an_approval_that_has_expired(log:
     assert session.resume("k", "refund", REFUND) is not None
     clock.now += 61
     assert session.resume("k", "refund", REFUND) is None
+
+
+FEES = {
+    "pack.yaml": "format: 1\nname: bank\ndocument: policy.md\nshield: {posture: enforce, unguarded: allow}\n",
+    "policy.md": "The branch agrees to a fee.\n",
+    "policies.yaml": "policies: [{id: fee, kind: rule, spans: [The branch agrees to a fee.]}]\n",
+    "entities.yaml": "entities: {Account: {key: to, read: get_account, fields: {fee: {type: money, currency: EUR}}}}\n",
+}
+SHOWN = '    put_as: "transfer to {to} for {cost}"\n    show: {cost: facts.Account(call.to).fee}\n'
+DEAR = " AND dear"
+
+
+def fees(show: str, condition: str) -> Pack:
+    tools = f"""\
+tools:
+  get_account: {{effect: read, parameters: {{to: string}}}}
+  transfer:
+    effect: write
+    parameters: {{to: string}}
+    changes: []
+{show}"""
+    rules = f"""\
+predicates:
+  change: {{tool: transfer}}
+  dear: {{code: 'act.tool == "transfer" and facts.Account(act.arguments["to"]).fee > 5'}}
+  agreed: {{question: Did the branch agree to this fee?}}
+rules: [{{id: fee, formula: ALWAYS ((change{condition}) IMPLIES agreed)}}]
+"""
+    return Pack.from_files({**FEES, "tools.yaml": tools, "rules.yaml": rules})
+
+
+@pytest.mark.parametrize(
+    ("show", "condition", "told"),
+    [(SHOWN, "", 'cost is "6 EUR"'), ("", DEAR, "Account['AC-22'].fee is \"6.00\"")],
+    ids=["on the card", "read by a rule"],
+)
+@pytest.mark.parametrize("paused", [False, True])
+@pytest.mark.parametrize("fee", ["6.00", "9000.00"])
+def test_a_yes_is_for_the_facts_that_a_card_shows_and_a_rule_reads(
+    log: Log, show: str, condition: str, told: str, fee: str, *, paused: bool
+) -> None:
+    session = Shield(fees(show, condition), log=log).session("c")
+    call = {"to": "AC-22"}
+
+    def look_at(fee: str) -> None:
+        id = f"look {session.length}"
+        session.decide("get_account", call, id=id)
+        session.result({"to": "AC-22", "fee": fee}, id=id)
+
+    look_at("6.00")
+    waiting = session.decide("transfer", call)
+    assert told in waiting.for_person
+    log.approve(waiting.approval, by="ann")
+    if paused:
+        session.interrupt("k", session.decide("transfer", call, id="k"))
+    look_at(fee)
+    decision = session.resume("k", "transfer", call) if paused else session.decide("transfer", call)
+    assert (decision is not None and decision.allowed) is (fee == "6.00")

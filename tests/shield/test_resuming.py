@@ -1,14 +1,17 @@
 """A call that was allowed, paused and goes on: by what is known when it goes on."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bylaw import Pack, Shield
+from bylaw.policy.tool import Postures
 from bylaw.record import Log
 from bylaw.shield import LiveSession
+from bylaw.shield.history import Named
 
 FILES = {
     "pack.yaml": "format: 1\nname: vault\ndocument: policy.md\n",
@@ -259,3 +262,50 @@ def test_an_approved_call_goes_on_unless_its_facts_changed_or_a_person_said_no_s
         elif later:
             look_at("100.00" if later == "same facts" else "900.00")
         assert (session.resume("b", "void", CALL) is not None) == goes_on
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["resumed", "sent again"])
+@pytest.mark.parametrize("later", ["same", "changed", "seen by the agent", "no tools"])
+def test_a_call_decided_on_the_shields_own_look_ups_goes_on_if_they_show_the_same(
+    later: str, tmp_path: Path, *, named: bool
+) -> None:
+    shows = {"order_id": "R-1", "status": "returned"}
+    made: list[str] = []
+
+    def tools(tool: str, arguments: Mapping[str, Any]) -> Any:
+        made.append(tool)
+        if later == "no tools" and len(made) > 1:
+            raise TimeoutError
+        return dict(shows)
+
+    shield = Shield(PACK, postures=Postures(resolve="live"), tools=tools, log=tmp_path / "log.db")
+    with shield:
+        session = shield.session("c")
+        request = Named("request", "digest")
+        (first,) = asyncio.run(session.take_async([], [("refund", CALL, "a")], named=request))
+        assert (first.allowed, len(made)) == (True, 1)
+        if not named:
+            session.interrupt("a", first)
+        if later == "changed":
+            shows["status"] = "sent"
+        elif later == "seen by the agent":
+            look_up(session, status="sent")
+        again = session.resume("a", "refund", CALL) if not named else None
+        if named:
+            (again,) = asyncio.run(session.take_async([], [("refund", CALL, "a")], named=request))
+        assert (again is not None and again.id == first.id) is (later == "same")
+        assert again is None or again.allowed is (later in ("same", "seen by the agent"))
+        assert later == "seen by the agent" or len(made) > 1, "a new decision would look it up"
+
+
+@pytest.mark.parametrize("paid", ["100.00", "900.00"])
+def test_a_yes_is_for_the_facts_that_the_shield_looked_up(paid: str) -> None:
+    shows = {"order_id": "R-1", "paid": "100.00"}
+    with Log(":memory:") as log:
+        live = Postures(resolve="live")
+        session = Shield(REVIEWED, postures=live, tools=lambda tool, arguments: dict(shows), log=log).session("c1")
+        asked = session.decide("void", CALL)
+        assert "Order['R-1'].paid is \"100.00\"" in asked.for_person
+        log.approve(asked.approval, by="ann")
+        shows["paid"] = paid
+        assert session.decide("void", CALL).allowed is (paid == "100.00")

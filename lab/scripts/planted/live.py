@@ -17,7 +17,7 @@ BUGS = (
         "        if schema is False:\n", "        if False:\n",
         "shield/test_fitting.py"),
     Bug("a call is weighed with what was found of the one before it", "engine/session.py",
-        "self.values.record, self.values.evidence = self._record_of(call), ()\n",
+        "self.values.consider(self._record_of(call))\n",
         "pass\n",
         "engine/test_weighing.py"),
     Bug("an answer outweighs what the conversation shows", "engine/conduct.py",

@@ -3,7 +3,7 @@ had seen before the call's turn.
 """
 
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -32,7 +32,7 @@ class SeenSource(FactSource, Protocol):
         ...
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """Yield the facts that guards have requested, with the answers."""
+        """Yield the facts that guards and rules have requested, with the answers."""
         ...
 
     def objections(self) -> Sequence[str]:
@@ -60,7 +60,7 @@ class SeenTogether:
         return None if None in found else [fact for each in found for fact in each or ()]
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """Yield the facts that guards have requested, with the answers."""
+        """Yield the facts that guards and rules have requested, with the answers."""
         return dict(answer for each in self._each for answer in each.answers()).items()
 
     def objections(self) -> Sequence[str]:
@@ -119,11 +119,18 @@ class Judgement(Struct, frozen=True):
     """The tool to call first, if its result would show what this call does."""
     instead: Call | None = None
     """The call to make instead of clicking on a link."""
+    shown: Mapping[str, Any] = {}
+    """The facts that a card of the call shows."""
 
     @property
     def call(self) -> Call:
         """The call as the agent makes it."""
         return self.asked or self.made.call
+
+    def known(self) -> list[tuple[str, Any]]:
+        """Return the facts behind the judgement: those on a card, and those that guards and rules have read."""
+        shown = [fact for part in self.parts or (self,) for fact in part.shown.items()]
+        return [*shown, *self.seen.answers()]
 
     @property
     def is_permitted(self) -> bool:

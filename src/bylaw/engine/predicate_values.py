@@ -86,6 +86,9 @@ class PredicateValues:
     record: CallRecord | None = None
     """The current call, with its guards' results if they have run."""
     evidence: tuple[PolicyEvidence, ...] = ()
+    seen: SeenFacts | None = None
+    """What the agent had seen before the current call, if the call is being judged. The judgement lists what is read.
+    """
     at = 0
     """The number of announced events that the rules have processed."""
     _coming: Sequence[Event] = ()
@@ -135,6 +138,12 @@ class PredicateValues:
         """
         self._coming, self._first, self._taken, self._made = events, step, 0, made
 
+    def consider(
+        self, made: CallRecord, evidence: tuple[PolicyEvidence, ...] = (), seen: SeenFacts | None = None
+    ) -> None:
+        """Make a call the current one. `evidence` and `seen` are set if it is being judged."""
+        self.record, self.evidence, self.seen = made, evidence, seen
+
     def finish(self) -> None:
         """Pass the announced events to the ledger and the witnesses after the rules have processed them."""
         self._take_in(len(self._coming))
@@ -162,7 +171,7 @@ class PredicateValues:
         if isinstance(call, Call):
             made = self._made = self._made or self._ledger.record(call, self._first + place)
             if self.record is not made:
-                self.record, self.evidence = made, ()
+                self.consider(made)
 
     def ask(self, predicate: Predicate, act: Act) -> bool | None:
         """Return the value of a predicate at an act, or None if unknown."""
@@ -306,8 +315,8 @@ class PredicateValues:
             return self._witnesses[predicate.name].ask(act, self._record(act))
         if predicate.code is not None:
             record = self._record(act)
-            seen, now = SeenFacts(self._ledger, record, self._context), self._pack.now or utc(record.call.time)
-            return evaluate_condition(predicate.code, {"act": act.record()}, seen, now=now)
+            now = self._pack.now or utc(record.call.time)
+            return evaluate_condition(predicate.code, {"act": act.record()}, self._facts_for(record), now=now)
         if predicate.guard in self._pack.guards and act.tool not in self._pack.policies[predicate.guard].tools:
             return False
         return _denies(self._completions(predicate, act))
@@ -316,7 +325,7 @@ class PredicateValues:
         record = self._record(act)
         call = record.call
         now = self._pack.now or utc(call.time)
-        seen = SeenFacts(self._ledger, record, self._context)
+        seen = self._facts_for(record)
         if predicate.code is not None:
             return evaluate(predicate.code.guard, {"act": act.record()}, seen, now=now)
         guard = self._pack.guards.get(predicate.guard)
@@ -328,6 +337,11 @@ class PredicateValues:
             if said.policy.id == predicate.guard:
                 return said.completions
         return evaluate(guard, record.tool.fitted(call.arguments), seen, tool=call.tool, now=now)
+
+    def _facts_for(self, record: CallRecord) -> SeenFacts:
+        if self.seen is not None and record is self.record:
+            return self.seen
+        return SeenFacts(self._ledger, record, self._context)
 
     def _record(self, act: Act) -> CallRecord:
         record = self.record

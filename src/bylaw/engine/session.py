@@ -318,14 +318,18 @@ class Session:
         evidence: tuple[PolicyEvidence, ...] = ()
         broken: tuple[RuleFinding, ...] = ()
         open: tuple[RuleFinding, ...] = ()
+        shown: Mapping[str, Any] = {}
         try:
             evidence = self._ask_guards(call, tool, seen, now) if tool is not None and not fault else ()
-            broken, open = self._ask_rules(made, evidence)
+            broken, open = self._ask_rules(made, evidence, seen)
             if self._sparing and open and not _is_denied(evidence):
-                broken, open = self._ask_on(made, evidence, broken, open)
+                broken, open = self._ask_on(made, evidence, seen, broken, open)
+            if call.tool in self.pack.schema.card_facts:
+                facts = self.values.card_facts(made).plain()
+                shown = {name: value for name, value in facts.items() if name not in made.untold}
         except Exception as error:
             fault = self._fault(error, made).because
-        return Judgement(made, seen, now, evidence, fault, broken, open)
+        return Judgement(made, seen, now, evidence, fault, broken, open, shown=shown)
 
     def _start_of(self, event: Event) -> int:
         return self.ledger.turn_start if isinstance(event, Call) and event.turn == self.ledger.turn else self._step
@@ -419,7 +423,7 @@ class Session:
         waits, self.values.waits = self.values.waits, self.values.waits or len(acted.actions) > 1
         for made in acted.acts:
             if said is not None and self._conduct is not None:
-                self.values.record, self.values.evidence = made, ()
+                self.values.consider(made)
                 self._conduct.observe(acted.step, made.call, said, is_beside=made.is_beside)
             if made is not acted.plain:
                 ledger.perform(acted.plain, made)
@@ -452,15 +456,15 @@ class Session:
             return None
         last = next((each for each in reversed(self._judged) if each.made.call is call), None)
         if last is not None and last.made.step == self._step:
-            self.values.record, self.values.evidence = last.made, last.evidence
+            self.values.consider(last.made, last.evidence)
         else:
-            self.values.record, self.values.evidence = self._record_of(call), ()
+            self.values.consider(self._record_of(call))
         return self._conduct.weigh(self._step, call, answers or {})
 
     def _weighed(self, judgement: Judgement) -> Assessment | None:
         if self._conduct is None:
             return None
-        self.values.record, self.values.evidence = judgement.made, judgement.evidence
+        self.values.consider(judgement.made, judgement.evidence)
         return self._conduct.weigh(judgement.made.step, judgement.made.call, {})
 
     def _record_of(self, call: Call) -> CallRecord:
@@ -482,21 +486,21 @@ class Session:
         judged = {id(part.made.call): part for part in judgement.parts or (judgement,)}
         for call in (*beside, *(part.made.call for part in judgement.parts or (judgement,))):
             part = judged.get(id(call))
-            self.values.record = part.made if part is not None else self._record_of(call)
-            self.values.evidence = part.evidence if part is not None else ()
+            record = part.made if part is not None else self._record_of(call)
+            self.values.consider(record, part.evidence if part is not None else ())
             said = []
-            conduct.observe(made.step, call, said, is_beside=self.values.record.is_beside)
+            conduct.observe(made.step, call, said, is_beside=record.is_beside)
         shaped = self.pack.ready_rules.shaped
         known = {finding.rule.name for finding in judgement.rules}
         broken = said[-1].broken if said else ()
         return tuple(each for each in broken if each.rule.name in shaped and each.rule.name not in known)
 
     def _ask_rules(
-        self, made: CallRecord, evidence: tuple[PolicyEvidence, ...]
+        self, made: CallRecord, evidence: tuple[PolicyEvidence, ...], seen: SeenFacts
     ) -> tuple[tuple[RuleFinding, ...], tuple[RuleFinding, ...]]:
         if self._conduct is None:
             return (), ()
-        self.values.record, self.values.evidence = made, evidence
+        self.values.consider(made, evidence, seen)
         # If a call was refused later, judge it as if it had not been. Whether it ran is a separate question.
         call = replace(made.call, refused=False) if made.call.refused else made.call
         conduct = self._conduct.fork()
@@ -510,6 +514,7 @@ class Session:
         self,
         made: CallRecord,
         evidence: tuple[PolicyEvidence, ...],
+        seen: SeenFacts,
         broken: tuple[RuleFinding, ...],
         open: tuple[RuleFinding, ...],
     ) -> tuple[tuple[RuleFinding, ...], tuple[RuleFinding, ...]]:
@@ -527,7 +532,7 @@ class Session:
             if name is None:
                 break
             self.values.answer(predicates[name], act)
-            broken, open = self._ask_rules(made, evidence)
+            broken, open = self._ask_rules(made, evidence, seen)
         return broken, open
 
     def _ask_guards(

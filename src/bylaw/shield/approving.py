@@ -1,11 +1,12 @@
 """Tracks the approval requests in a conversation and applies the reviewers' answers to later decisions.
 
 An approval covers one exact call with the facts at the time of approval. It can be used once and never overrides a
-denial. A rejection covers all spellings of the call. It lasts while the policies object for the same reasons, based on
-the same facts.
+denial. A rejection covers all spellings of the call in its conversation. It lasts while the policies object for the
+same reasons, based on the same facts.
 
 A caller that keeps the history opens a new conversation for each request. Its earlier approvals are matched by call,
-facts and principal, if the new history continues the earlier one.
+facts and principal, if the new history continues the earlier one. Rejections cover all such histories of the
+principal.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -150,20 +151,21 @@ class Approvals:
         now: float,
         terms: ApprovalTerms,
         *,
+        known: Callable[[], Sequence[tuple[str, Any]]],
         decision: str = "",
         read: Mapping[str, Any] | None = None,
     ) -> ApprovalRuling:
         """Apply the reviewers' answers about this call to the grounds, or request an approval named `name`.
 
-        `decision` is the id of the decision, if it is not `name`.
+        `known` returns the facts behind the decision. `decision` is the id of the decision, if it is not `name`.
         """
         if not self._requests and not needs_person(grounds):
             return ApprovalRuling(grounds)
-        made = judgement.made.call
+        made, seen = judgement.made.call, known()
         call = fingerprint([made.tool, made.arguments, *([read] if read else [])])
-        apart = fingerprint(_policy_facts(judgement, grounds, terms))
+        apart = fingerprint(_policy_facts(seen, grounds, terms))
         # A stop is temporary, so it must not change the facts of an approval.
-        facts = fingerprint(facts_of(judgement, [each for each in grounds if not _is_stopped_by(each)], terms))
+        facts = fingerprint(facts_of(seen, [each for each in grounds if not _is_stopped_by(each)], terms))
         parts = [part.made.call for part in judgement.parts]
         if (no := self._no(made, call, apart, parts)) is not None and not _is_denied(grounds):
             return ApprovalRuling(
@@ -310,13 +312,13 @@ def question(grounds: Iterable[Ground]) -> str:
     return " ".join(dict.fromkeys(filter(None, texts)))
 
 
-def facts_of(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
-    """Return the facts for a decision: every fact that was read, with its value, and every undecided ground.
+def facts_of(known: Iterable[tuple[str, Any]], grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
+    """Return the facts for a decision: every fact behind it, with its value, and every undecided ground.
 
     The user's pending confirmation is left out, so the user may answer before or after the reviewer. It is included if
     a reviewer may answer in place of the user.
     """
-    seen = sorted(f"{name} = {value!r}" for name, value in judgement.seen.answers())
+    seen = sorted(f"{name} = {value!r}" for name, value in known)
     objections = sorted(
         [ground.policy, ground.answer, *ground.missing, *(each.fact for each in ground.questions)]
         for ground in grounds
@@ -325,6 +327,6 @@ def facts_of(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTer
     return [seen, objections]
 
 
-def _policy_facts(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
+def _policy_facts(known: Iterable[tuple[str, Any]], grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
     """Return the facts for a decision. Stops, doubts and limits are left out because they are temporary."""
-    return facts_of(judgement, [ground for ground in grounds if ground.kind in ("guard", "rule")], terms)
+    return facts_of(known, [ground for ground in grounds if ground.kind in ("guard", "rule")], terms)

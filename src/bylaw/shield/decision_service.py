@@ -69,7 +69,7 @@ from bylaw.shield.repeating import (
     still_allowed,
     taken_of,
 )
-from bylaw.shield.resolving import resolve
+from bylaw.shield.resolving import Resolved, resolve, shows_the_same
 from bylaw.shield.retelling import told_once
 from bylaw.shield.stopping import stop_grounds, stops_of
 from bylaw.text.cost import check as check_cost
@@ -429,8 +429,13 @@ class DecisionService:
             return False
         if self._approvals.has_ended(decision.approval, now):
             return False
-        is_rejected, is_approved = self._approvals.is_rejected, bool(decision.approval)
-        return still_allowed(self.open(), self.postures, step, now, self.lacks, is_rejected, is_approved=is_approved)
+        tools = self._shield.tools
+        if decision.resolved and (tools is None or not shows_the_same(decision.resolved, tools)):
+            return False
+        is_rejected, is_approved, look_ups = self._approvals.is_rejected, bool(decision.approval), decision.resolved
+        return still_allowed(
+            self.open(), self.postures, step, now, self.lacks, is_rejected, look_ups, is_approved=is_approved
+        )
 
     def taken_before(self, wanted: WantedDecisions) -> list[Repeated] | None:
         """Return the valid earlier answers to a repeated request, or None for a new request."""
@@ -487,8 +492,8 @@ class DecisionService:
         evidence: Sequence[Ground] = find_grounds(session, self.postures, judgement, self.lacks, weighed)
         if judgement.parts:
             evidence = after_no(evidence, conversation.since(0), judgement.call.tool)
-        grounds, resolved = self._look_up(conversation, judgement, evidence)
-        grounds = [*self._objections(binding, attempt, wanted, place, judgement), *grounds]
+        looked = self._look_up(conversation, judgement, evidence)
+        grounds = [*self._objections(binding, attempt, wanted, place, judgement), *looked.grounds]
         places = NO_PLACES
         if self.pack.book.limits:
             latest = self._latest_uses(attempt)
@@ -503,12 +508,13 @@ class DecisionService:
         if grounds and grounds[0].answer != "allow":
             # Objections come first.
             grounds = self._for_channel(grounds, conversation, judgement)
-        ruling = self._rule(conversation, judgement, grounds, name)
+        ruling = self._rule(conversation, judgement, grounds, name, looked)
         earlier: Earlier = "" if outcome(ruling.grounds)[1] else earlier_run(session.ledger, judgement.made)
         card = self._card(conversation, judgement, ruling, name, is_repeated=earlier == "perhaps")
         failures = conversation.cards.failures(card.digest, judgement.made.step) if card is not None else 0
+        resolved = looked.look_ups
         shown = tuple(replace(each, shown=True) for each in resolved) if self.postures.resolve == "show" else ()
-        decision = _decision(self.pack, judgement, name, ruling, weighed, card, shown, earlier, failures)
+        decision = _decision(self.pack, judgement, name, ruling, weighed, card, shown, earlier, failures, looked)
         if resolved:
             # If a softer posture allowed the call, it ran without the results of the look-ups.
             resolved = resolved if decision.allowed else shown or resolved
@@ -527,10 +533,8 @@ class DecisionService:
         ]
         return decision, changes, places.uses if decision.allowed else ()
 
-    def _look_up(
-        self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground]
-    ) -> tuple[Sequence[Ground], tuple[LookedUp, ...]]:
-        """Return the grounds after the look-ups by the shield, and those look-ups."""
+    def _look_up(self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground]) -> Resolved:
+        """Make the look-ups that the shield may make itself."""
         how, tools = self.postures.resolve, self._shield.tools
         if (
             judgement.parts
@@ -541,12 +545,12 @@ class DecisionService:
             or (how == "show" and self.is_told_whole)
         ):
             # If the caller keeps the history, results shown with a refusal would be lost.
-            return grounds, ()
-        found, resolved = resolve(self.postures, conversation, judgement, grounds, tools)
-        if how == "show" and gravest([ground.answer for ground in found]) != "deny":
+            return Resolved(grounds, judgement)
+        found = resolve(self.postures, conversation, judgement, grounds, tools)
+        if how == "show" and gravest([ground.answer for ground in found.grounds]) != "deny":
             # The agent sees the results and then repeats the call.
-            return grounds, resolved
-        return found, resolved
+            return Resolved(grounds, judgement, look_ups=found.look_ups)
+        return found
 
     def _objections(
         self, binding: Binding, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement
@@ -603,7 +607,12 @@ class DecisionService:
         return latest_uses(log, self.journal.tenant, taking, returned)
 
     def _rule(
-        self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str
+        self,
+        conversation: Conversation,
+        judgement: Judgement,
+        grounds: Sequence[Ground],
+        name: str,
+        looked: Resolved,
     ) -> ApprovalRuling:
         log = self.journal.log
         if log is None or (self.is_told_whole and not is_signed_in(conversation.context)):
@@ -618,7 +627,9 @@ class DecisionService:
                 judgement, grounds, conversation.context, find, is_ours, terms, now, self.pack.pin
             )
         read = untold_by(judgement)
-        ruling = self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name, read=read)
+        ruling = self._approvals.rule(
+            judgement, grounds, asked or name, now, terms, known=looked.known, decision=name, read=read
+        )
         left = self._approvals.left_behind()
         return replace(ruling, changes=[*left, *ruling.changes]) if left else ruling
 
@@ -703,11 +714,12 @@ def _decision(
     shown: Sequence[LookedUp],
     earlier: Earlier,
     failures: int,
+    looked: Resolved,
 ) -> Decision:
     """Build the decision on a judged call.
 
     `shown` contains results for the agent. `earlier` says whether the same call ran before. `failures` is the number of
-    unclear answers to the call's card.
+    unclear answers to the call's card. `looked` contains the facts behind the decision.
     """
     call, grounds, approval = judgement.call, tuple(ruling.grounds), ruling.approval
     made, actions = judgement.made.call, performed_actions(judgement)
@@ -721,7 +733,7 @@ def _decision(
         text = Text(partial(told, shown=shown, earlier=earlier, failures=failures))
         shown_call = replace(made, arguments={**made.arguments, **untold_by(judgement)})
         # The text must describe the current facts, even if it is written later.
-        seen = list(judgement.seen.answers()) if answer == "ask" else ()
+        seen = looked.known() if answer == "ask" else ()
         person = Text(lambda: for_person(shown_call, grounds, seen))
     unguarded = not judgement.fault and is_unguarded(pack, judgement, grounds)
     parts = (answer, allowed, enforced, grounds, unguarded, text, person, approval)

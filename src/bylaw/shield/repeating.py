@@ -17,7 +17,8 @@ from bylaw.shield.approving import facts_of
 from bylaw.shield.decision import Answer, Decision, gravest
 from bylaw.shield.grounds import find_grounds, weigh
 from bylaw.shield.history import History, Named
-from bylaw.trace.event import Call, Card, Event, Message, Result
+from bylaw.shield.resolving import resolved_by
+from bylaw.trace.event import Call, Card, Event, LookedUp, Message, Result
 
 DONE_BEFORE = "This call was made before, and its result is known. Do not make it again"
 """The message for a repeated request whose call already has a result."""
@@ -61,6 +62,7 @@ def still_allowed(
     now: float,
     lacks: str,
     is_rejected: Callable[[Call], bool],
+    look_ups: tuple[LookedUp, ...] = (),
     *,
     is_approved: bool,
 ) -> bool:
@@ -68,7 +70,8 @@ def still_allowed(
 
     The user must not have written or seen another card for the tool. The call must have the same effect, no reviewer
     may have rejected it, and no policy may object more strongly than before. If a reviewer approved the call
-    (`is_approved`), the facts of the approval must be unchanged.
+    (`is_approved`), the facts of the approval must be unchanged. `look_ups` are the shield's own, which show the same
+    then and now.
     """
     events = conversation.events
     call = events[step]
@@ -78,8 +81,8 @@ def still_allowed(
     held = [*events[:step], replace(call, refused=True, card=None), *events[step + 1 :]]
     turn = max(event.turn for event in events if not isinstance(event, Result)) + 1
     again = replace(call, turn=turn, time=now, context=dict(conversation.context) or None)
-    did, then, rested_on = _answers(conversation, postures, events[:step], call, "")
-    does, answers, rests_on = _answers(conversation, postures, held, again, lacks)
+    did, then, rested_on = _answers(conversation, postures, events[:step], call, "", look_ups)
+    does, answers, rests_on = _answers(conversation, postures, held, again, lacks, look_ups)
     if [(each.tool, each.arguments) for each in did] != [(each.tool, each.arguments) for each in does]:
         return False
     if any(map(is_rejected, did)):
@@ -102,17 +105,23 @@ def _asks_anew(event: Event, tool: str) -> bool:
 
 
 def _answers(
-    conversation: Conversation, postures: Postures, events: Sequence[Event], call: Call, lacks: str
+    conversation: Conversation,
+    postures: Postures,
+    events: Sequence[Event],
+    call: Call,
+    lacks: str,
+    look_ups: tuple[LookedUp, ...],
 ) -> tuple[list[Call], dict[tuple[str, str], Answer], Any]:
     """Return the call with its actions, the answer of each policy, and the facts for an approval."""
     judgement, session = conversation.judged_after(events, call)
     found: dict[tuple[str, str], Answer] = {}
     grounds = find_grounds(session, postures, judgement, lacks, weigh(session, judgement))
-    for each in grounds:
+    resolved = resolved_by(look_ups, postures, conversation, judgement, grounds, events)
+    for each in resolved.grounds:
         policy = (each.kind, each.policy)
         found[policy] = gravest((each.answer, found.get(policy, "allow")))
     made = [judgement.made.call, *(part.made.call for part in judgement.parts)]
-    return made, found, facts_of(judgement, grounds, postures.approval)
+    return made, found, facts_of(resolved.known(), resolved.grounds, postures.approval)
 
 
 def taken_of(history: History, named: Named) -> list[tuple[Decision, int]] | None:

@@ -6,6 +6,7 @@ The results are true, but the agent has not seen them. The decision uses them, b
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.engine.conversation import Conversation
@@ -25,25 +26,66 @@ LINKS = 8
 """The maximum number of look-ups that build on each other."""
 
 
+class Resolved(Struct, frozen=True):
+    """The grounds of a decision, and the shield's look-ups behind them."""
+
+    grounds: Sequence[Ground]
+    judgement: Judgement
+    again: Judgement | None = None
+    """The judgement after the look-ups."""
+    look_ups: tuple[LookedUp, ...] = ()
+
+    def known(self) -> list[tuple[str, Any]]:
+        """Return the facts behind the decision, with their values after the look-ups."""
+        found = self.judgement.known()
+        return found if self.again is None else [*(dict(found) | dict(self.again.known())).items()]
+
+
 def resolve(
     postures: Postures,
     conversation: Conversation,
     judgement: Judgement,
     grounds: Sequence[Ground],
     run: RunTool,
-) -> tuple[Sequence[Ground], tuple[LookedUp, ...]]:
-    """Make the look-ups that the grounds require, one after another. Return the new grounds and the results."""
+) -> Resolved:
+    """Make the look-ups that the grounds require, one after another."""
     made: dict[str, LookedUp] = {}
+    found = Resolved(grounds, judgement)
     for _ in range(LINKS):
-        wanted = {f"{each.tool} {each.arguments}": each for ground in grounds for each in ground.look_ups}
+        wanted = {f"{each.tool} {each.arguments}": each for ground in found.grounds for each in ground.look_ups}
         new = {name: each for name, each in wanted.items() if name not in made and _is_read(conversation.pack, each)}
-        if gravest([ground.answer for ground in grounds]) != "look_up" or not new:
+        if gravest([ground.answer for ground in found.grounds]) != "look_up" or not new:
             break
         made |= {name: _made(each, run) for name, each in new.items()}
-        again, session = _judged(conversation, judgement, list(made.values()))
-        rules = [ground for ground in grounds if ground.kind == "rule"]
-        grounds = sorted([*find_grounds(session, postures, again), *rules], key=lambda ground: ground.answer == "allow")
-    return grounds, tuple(made.values())
+        found = resolved_by(tuple(made.values()), postures, conversation, judgement, grounds, conversation.since(0))
+    return found
+
+
+def resolved_by(
+    made: tuple[LookedUp, ...],
+    postures: Postures,
+    conversation: Conversation,
+    judgement: Judgement,
+    grounds: Sequence[Ground],
+    events: Sequence[Event],
+) -> Resolved:
+    """Return the grounds as if the look-ups came just before the call's turn, if the call needs look-ups.
+
+    The call comes after these events.
+    """
+    if not made or gravest([ground.answer for ground in grounds]) != "look_up":
+        return Resolved(grounds, judgement)
+    again, session = _judged(conversation, judgement, made, events)
+    rules = [ground for ground in grounds if ground.kind == "rule"]
+    found = sorted([*find_grounds(session, postures, again), *rules], key=lambda ground: ground.answer == "allow")
+    return Resolved(found, judgement, again, made)
+
+
+def shows_the_same(made: Sequence[LookedUp], run: RunTool) -> bool:
+    """Make earlier look-ups again. Return whether they show the same as before."""
+    again = [_made(LookUp(each.tool, each.arguments, ()), run) for each in made]
+    shown = [(each.tool, each.arguments, each.content, each.failed) for each in made]
+    return shown == [(each.tool, each.arguments, each.content, each.failed) for each in again]
 
 
 def _is_read(pack: Pack, look_up: LookUp) -> bool:
@@ -66,10 +108,12 @@ def _made(look_up: LookUp, run: RunTool) -> LookedUp:
     return LookedUp(look_up.tool, look_up.arguments, text)
 
 
-def _judged(conversation: Conversation, judgement: Judgement, made: Sequence[LookedUp]) -> tuple[Judgement, Session]:
+def _judged(
+    conversation: Conversation, judgement: Judgement, made: Sequence[LookedUp], events: Sequence[Event]
+) -> tuple[Judgement, Session]:
     """Judge the call as if the look-ups came just before its turn. Rules still use the events in their real order."""
     start, shift = judgement.made.start, 2 * len(made)
-    call, events = judgement.call, conversation.since(0)
+    call = judgement.call
     told: list[Event] = []
     for place, each in enumerate(made):
         told.append(Call(each.tool, each.arguments, turn=-1 - place, agent=call.agent, time=call.time))
