@@ -95,8 +95,8 @@ BUGS = (
     Bug(
         "a yes to a sentence never expires",
         "consent/cards.py",
-        "return now - answered <= put.lifetime and not is_ahead(answered, now)",
-        "return True",
+        "if now - answered > put.lifetime or is_ahead(answered, now):",
+        "if False:",
     ),
     Bug(
         "a copy of a card extends it",
