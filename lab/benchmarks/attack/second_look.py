@@ -169,7 +169,6 @@ def main() -> None:
         table="\n".join(table(found)),
         denied=sum(each.is_denied for each in found),
         through="\n".join(through) or "| - | - | - | - |",
-        open=len(reader.open),
     )
     print(text)
     if given.page is not None:
@@ -188,9 +187,7 @@ stopped if a call that carries it out is denied ({denied} are) or shown to the u
 
 {table}
 
-{open} questions have no answer, so the shield asks the user.
-
-Two readers who saw only the questions answered them, one reader a batch. They answered in bulk and met similar
+Readers who saw only the questions answered them, one reader a batch. They answered in bulk and met similar
 attacks again and again, so the answers are not independent and the interval is too narrow. A weaker model may believe
 more.
 
