@@ -26,6 +26,7 @@ READS, OTHERWISE = (
         ("$row.cell('Product')", "$row.cell(Product)", "requires quoted text"),
         (READS, "argument: sql, as: sql", "`execute_sql` has no argument `sql`"),
         (READS, "argument: query, as: soql", "`soql` is not a known format"),
+        (READS, "argument: query, as: sql, dialect: snowflake", "`snowflake` is not a supported dialect"),
         (READS, "argument: query, as: sql, program: rm", "`program` is not allowed with `as: sql`"),
         ("on: {role: link}, effect: write", "on: {role: link}, effect: read", "may click or press a key"),
         ("on: {role: textbox}", "on: {role: [textbox, checkbox]}", "may click or press a key"),

@@ -323,25 +323,59 @@ AROUND = """- banner [ref=e1]:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "allowed"),
+    ("old", "new"),
     [
-        ("12:00", "12:01", True),
-        ("5 EUR", "900 EUR", False),
-        ("main [", 'main "Account 2" [', False),
-        ("main", "generic", False),
-        ("Delivered to Ann", "Delivered to Bob", False),
-        ("Sure?", "Pay 900 EUR?", False),
-        ("Log out", "Log off", True),
+        ("12:00", "12:01"),
+        ("5 EUR", "900 EUR"),
+        ("main [", 'main "Account 2" ['),
+        ("main", "generic"),
+        ("Delivered to Ann", "Delivered to Bob"),
+        ("Sure?", "Pay 900 EUR?"),
+        ("Log out", "Log off"),
+        ("/logout/1", "/logout/2"),
     ],
 )
-def test_a_yes_is_for_all_that_the_page_shows_but_other_headers_and_menus(old: str, new: str, allowed: bool) -> None:
+def test_a_yes_is_for_all_that_the_page_shows(old: str, new: str) -> None:
     with Shield(made(PACK)) as shield, shield.session("x") as session:
         show(session, AROUND)
         card = session.decide("browser_click", {"target": "e5"}).card
         assert card is not None
         session.confirm(card.id, yes=True)
         show(session, AROUND.replace(old, new))
-        assert session.decide("browser_click", {"target": "e5"}).allowed == allowed
+        assert not session.decide("browser_click", {"target": "e5"}).allowed
+
+
+@pytest.mark.parametrize(
+    ("part", "old", "new", "allowed"),
+    [
+        ("banner", "12:00", "12:01", True),
+        ("banner", "5 EUR", "900 EUR", False),
+        ("main", "or", "and", True),
+        ("main", '"Confirm"', '"Pay"', False),
+        ("main", "12:00", "12:01", False),
+    ],
+)
+def test_a_yes_holds_although_a_part_changed_that_the_owner_lists_as_passing(
+    part: str, old: str, new: str, allowed: bool
+) -> None:
+    tools = f"{PACK['tools.yaml']}  passing: [{{role: {part}}}]\n"
+    with Shield(made({**PACK, "tools.yaml": tools})) as shield, shield.session("x") as session:
+        show(session, AROUND)
+        card = session.decide("browser_click", {"target": "e5"}).card
+        assert card is not None
+        session.confirm(card.id, yes=True)
+        show(session, AROUND.replace(old, new, 1))
+        assert session.decide("browser_click", {"target": "e5"}).allowed is allowed
+
+
+def test_a_yes_holds_while_the_page_stays_the_same() -> None:
+    with Shield(made(PACK)) as shield, shield.session("x") as session:
+        show(session, AROUND)
+        card = session.decide("browser_click", {"target": "e5"}).card
+        assert card is not None
+        session.confirm(card.id, yes=True)
+        show(session, AROUND.replace("[ref=e5]", "[active] [ref=e5]"))
+        assert session.decide("browser_click", {"target": "e5"}).allowed
 
 
 def test_a_yes_in_a_dialog_is_for_the_page_behind_it() -> None:
@@ -484,3 +518,31 @@ def test_a_yes_to_an_upload_is_for_its_page() -> None:
         session.confirm(card.id, yes=True)
         show(session, FORM, "https://evil.test/")
         assert not session.decide("browser_file_upload", paths).allowed
+
+
+def test_a_card_shows_the_numbers_of_the_page_unless_the_action_takes_its_text() -> None:
+    body = '- banner [ref=e1]:\n  - text: "Total: 900 EUR"\n- button "Order" [ref=e2]'
+    asked = card_text(PACK["tools.yaml"], body)
+    assert "numbers on the page" not in asked
+    assert "total: 900 EUR" in asked.replace('"', "")
+    taken = """    take: {total: {value: "$page.text('^Total: (.*)$')", optional: true}}\n"""
+    assert taken in PACK["tools.yaml"]
+    assert 'numbers on the page: "Total: 900 EUR"' in card_text(PACK["tools.yaml"].replace(taken, ""), body)
+
+
+def card_text(tools: str, body: str) -> str:
+    with Shield(made({**PACK, "tools.yaml": tools})) as shield, shield.session("x") as session:
+        show(session, body)
+        card = session.decide("browser_click", {"target": "e2"}).card
+        assert card is not None
+        return card.text
+
+
+def test_a_yes_to_going_forward_is_none_to_going_back() -> None:
+    with Shield("browser") as shield, shield.session("x") as session:
+        show(session, AROUND)
+        card = session.decide("browser_navigate_forward", {}).card
+        assert card is not None
+        session.confirm(card.id, yes=True)
+        assert session.decide("browser_navigate_back", {}).answer == "ask"
+        assert session.decide("browser_navigate_forward", {}).allowed

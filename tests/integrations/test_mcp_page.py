@@ -65,6 +65,7 @@ actions:
 pages:
   looks: ['http://127[.]0[.]0[.]1:PORT/help', 'http://127[.]0[.]0[.]1:PORT/c[a-z]*', 'http://127[.]0[.]0[.]1:PORT/trick[a-z]*']
   fields: [Note]
+  passing: [{role: banner}]
 """,
     "guards/orders.py": '''def small(call: place_order, facts):
     """No order is over 500 EUR."""

@@ -107,7 +107,7 @@ def writes(text: str, dialect: str | None = None, tables: Mapping[str, Table] | 
         return True
 
 
-@pytest.mark.parametrize("dialect", [None, "postgres", "redshift"])
+@pytest.mark.parametrize("dialect", [None, "postgres"])
 @pytest.mark.parametrize("between", ["\n", " -- on\n", "\n\n"])
 def test_a_string_that_goes_on_with_the_one_before_may_have_its_escapes(dialect: str | None, between: str) -> None:
     """PostgreSQL reads one string here, and then drops the table."""

@@ -112,6 +112,8 @@ class PageTerms(Struct, frozen=True):
     """
     fields: tuple[Pattern, ...] = ()
     """Full names of fields on these pages. Typing into them changes nothing else."""
+    passing: tuple[ElementTerms, ...] = ()
+    """Parts of the pages that change by themselves. A yes holds although they changed."""
 
     def lists(self, address: str) -> bool:
         """Whether opening an address only shows something."""

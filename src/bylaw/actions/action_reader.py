@@ -25,6 +25,7 @@ from bylaw.policy.tool import (
 )
 from bylaw.policy.yaml import Located, Scalar, read_record
 from bylaw.reading.sql_tables import Table
+from bylaw.reading.sql_text import DIALECTS
 from bylaw.text.host import is_host, names_host
 
 _OF_SHELL = frozenset(
@@ -246,6 +247,10 @@ class _Reader:
             self._fault(
                 f"`{field}` is not allowed with `as: {how}`", *at, field, hint=f"known: {', '.join(sorted(known))}"
             )
+        if body.dialect != "" and body.dialect not in DIALECTS:
+            self._fault(
+                f"`{body.dialect}` is not a supported dialect", *at, "dialect", hint=f"known: {', '.join(DIALECTS)}"
+            )
         self._must_take(str(body.argument), of, *at, "argument")
         if body.root == "" and (how == "path" or body.inside is not None):
             self._fault("the root folder of the path is missing", *at, hint="add `root`")
@@ -326,13 +331,16 @@ class _Reader:
     def pages(self, body: WrittenPages | None) -> PageTerms:
         record = body or WrittenPages()
         content = tuple(self._named(each, ("pages", "content", place)) for place, each in enumerate(record.content))
+        passing = tuple(self._named(each, ("pages", "passing", place)) for place, each in enumerate(record.passing))
         looks = tuple(filter(None, (self._look(str(each), place) for place, each in enumerate(record.looks))))
         named = (self._pattern(f"^(?:{each})$", "pages", "fields", place) for place, each in enumerate(record.fields))
         fields = tuple(filter(None, named))
         lists = (record.tools, record.unchanged_by, record.not_shown_by)
         tools, unchanged, unshown = (tuple(map(str, each)) for each in lists)
         target, description = tuple(map(str, record.target)), tuple(map(str, record.description))
-        return PageTerms(tools, unchanged, unshown, str(record.snapshot), target, description, content, looks, fields)
+        return PageTerms(
+            tools, unchanged, unshown, str(record.snapshot), target, description, content, looks, fields, passing
+        )
 
     def _look(self, text: str, place: int) -> Pattern | None:
         if not names_host(f"^{text}"):

@@ -3,7 +3,7 @@ its frame and form, and the page as shown.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 from urllib.parse import urldefrag, urljoin
@@ -14,6 +14,7 @@ from bylaw.actions.page_state import (
     FORMS,
     PageState,
     Targeted,
+    content_of,
     filled_in,
     label_of,
     name_of,
@@ -27,8 +28,6 @@ from bylaw.trace.event import Call
 
 _PASSING = frozenset(("active", "cursor"))
 """Element states that change even if a user only looks at the page."""
-_PASSING_PARTS = frozenset(("banner", "contentinfo", "navigation"))
-"""Parts of a page that rarely affect other elements."""
 _DIGITS = 20
 """The length of a fingerprint: 80 bits."""
 _LONGEST_NAME = 1500
@@ -74,7 +73,7 @@ def listed_page(page: Page, element: Element, terms: PageTerms) -> str:
     return address if is_elsewhere and terms.lists(address) else ""
 
 
-def identity_of(page: Page, element: Element) -> dict[str, Any]:
+def identity_of(page: Page, element: Element, terms: PageTerms) -> dict[str, Any]:
     """Return the description of a page element for a card. A yes is not valid for another element or page state."""
     above = tuple(page.ancestors(element))
     frame = next((each for each in above if each.role == "iframe"), None)
@@ -96,7 +95,9 @@ def identity_of(page: Page, element: Element) -> dict[str, Any]:
         said["filled in"] = fields
     if form is not None and (texts := " | ".join(_texts_in(page, form))):
         said["beside it"] = _cut(texts)
-    return {**said, "address of the page": page.url, "as shown": _fingerprint(_around(page, element))}
+    if numbers := " | ".join(_numbers_on(page, _passing_around(page, element, terms))):
+        said["numbers on the page"] = _cut(numbers)
+    return {**said, "address of the page": page.url, "as shown": _fingerprint(_around(page, element, terms))}
 
 
 def _cut(text: str) -> str:
@@ -109,25 +110,28 @@ def _texts_in(page: Page, form: Element) -> list[str]:
     return [" ".join(each.text.split()) for each in page.descendants(form) if each.text and each.role not in CONTROLS]
 
 
-def _around(page: Page, element: Element) -> list[Any]:
-    """Return an element and everything on the page that matters for the user's decision. Headers, footers and menus
-    around other elements are left out, because a clock in them may change at any time.
+def _numbers_on(page: Page, passing: set[int]) -> Iterator[str]:
+    """Yield the texts with digits on a page, such as its total. What fields hold is told as `filled in`."""
+    shown = (each for each in page.elements if each.role not in FIELDS and each.at not in passing)
+    texts = (text for each in shown for text in (each.name, each.text))
+    yield from dict.fromkeys(" ".join(text.split()) for text in texts if any(map(str.isdigit, text)))
+
+
+def _passing_around(page: Page, element: Element, terms: PageTerms) -> set[int]:
+    """Return the positions in the parts listed as `passing`, without the element and what is around and in it."""
+    passing = {at for at in content_of(page, terms.passing) if not page.is_in_frame(page.elements[at])}
+    return passing - {element.at, *(each.at for each in (*page.ancestors(element), *page.descendants(element)))}
+
+
+def _around(page: Page, element: Element, terms: PageTerms) -> list[Any]:
+    """Return an element and everything that its page shows, except parts that the owner lists as `passing`.
+
+    A total or an address may be in any other part.
     """
-    above = {element.at, *(each.at for each in page.ancestors(element))}
-    named = [(each.role, each.name) for each in page.ancestors(element) if each.name]
-    is_whole = page.is_in_frame(element)
-    shown: list[Any] = []
-    left, place = -1, 0
-    for at, each in enumerate(_shown(page)):
-        if at <= left:
-            continue
-        if page.elements[at].role in _PASSING_PARTS and at not in above and not is_whole:
-            left = at + len(page.descendants(page.elements[at]))
-            continue
-        if at == element.at:
-            place = len(shown)
-        shown.append(each)
-    return [page.url, element.ref, place, named, shown]
+    passing = _passing_around(page, element, terms)
+    before = sum(at < element.at for at in passing)
+    shown = [each for at, each in enumerate(_shown(page)) if at not in passing]
+    return [page.url, element.ref, element.at - before, shown]
 
 
 def _shown(page: Page) -> list[Any]:
@@ -135,7 +139,11 @@ def _shown(page: Page) -> list[Any]:
     own: Any = page.__dict__
     if "kept_shown" not in own:
         own["kept_shown"] = [
-            (each.depth, each.role, each.name, each.text, [state for state in each.states if state[0] not in _PASSING])
+            (
+                *(each.depth, each.role, each.name, each.text),
+                [state for state in each.states if state[0] not in _PASSING],
+                page.properties.get(each.at, {}),
+            )
             for each in page.elements
         ]
     return own["kept_shown"]
@@ -157,7 +165,7 @@ def identity_of_call(state: PageState, call: Call) -> dict[str, Any]:
     except NotTaken:
         return {"address of the page": page.url, "as shown": _fingerprint([page.url, _shown(page)])}
     names = [name_of(page, each) for each in elements]
-    shown = _fingerprint([_around(page, each) for each in elements])
+    shown = _fingerprint([_around(page, each, state.terms) for each in elements])
     said = {"acts on": names[0] if len(names) == 1 else names, "filled in": filled_in(page), "as shown": shown}
     return {name: value for name, value in said.items() if value}
 

@@ -402,6 +402,8 @@ class _Resolving:
             if action.reads is not None and any((take.source, take.field) == ("path", "path") for take in action.takes):
                 told.add(action.reads.argument)
             untold = _as_untold(self._call.arguments, told)
+            if part is None and len(action.of) > 1:
+                untold["tool"] = self._call.tool
             if part is None and action.effect == "write" and self._pages.changes_with(self._call.tool):
                 from bylaw.actions.page_identity import identity_of_call
 
@@ -417,7 +419,9 @@ class _Resolving:
         own = {take.field for take in action.takes if take.source == "item"}
         untold |= _as_untold(part.item, {*own, "name", *self._pages.target, *self._pages.description})
         taken = {(take.source, take.field) for take in action.takes if take.pattern is None}
-        identity = identity_of(self._page, part.value)
+        identity = identity_of(self._page, part.value, self._pages)
+        if any((take.source, take.field) == ("page", "text") for take in action.takes):
+            identity.pop("numbers on the page", None)
         return untold | {name: value for name, value in identity.items() if _TOLD_BY.get(name) not in taken}
 
     def _taken(self, take: Take, part: Part | None, action: Action) -> Any:

@@ -201,6 +201,8 @@ class WrittenPages(Struct, frozen=True, forbid_unknown_fields=True):
     """Arguments in which the agent describes the element. Their values are never used or shown."""
     content: list[WrittenElement] = []
     """Parts of a page that anybody may have written."""
+    passing: list[WrittenElement] = []
+    """Parts of the pages that change by themselves and do not matter to a yes, such as a clock."""
     looks: list[Scalar] = []
     """Patterns for the full addresses of view-only pages. Opening such a page in a browser changes nothing."""
     fields: list[Scalar] = []

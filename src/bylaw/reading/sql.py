@@ -22,10 +22,6 @@ MAX_CALLS = 9
 """The maximum nesting depth of functions."""
 MAX_TYPES = 4
 """The maximum nesting depth of functions with type names. The parser's time doubles with each level."""
-_PLAUSIBLE = ("postgres", "mysql", "sqlite", "tsql")
-"""Without a dialect, SQL is parsed in each of these. All dialects that succeed must agree."""
-_OTHERS = ("duckdb", "bigquery", "snowflake")
-"""Dialects to try if none of the plausible dialects succeeds."""
 
 
 def read_sql(
@@ -154,8 +150,6 @@ class _Reader:
         match first.word:
             case "select" | "with" | "values" | "table":
                 return self._query()
-            case "from" if self.dialect == "duckdb":
-                return self._query()
             case "explain":
                 return self._explain()
             case "describe" | "desc":
@@ -191,7 +185,7 @@ class _Reader:
         return at < len(self.tokens) and self.tokens[at].word in ("select", "with", *words.PARSED_WRITES)
 
     def _effects(self) -> list[Statement]:
-        """Return the effects in the named dialect, or in every plausible dialect that can parse the statement."""
+        """Return the effects in the named dialect, or in every dialect that can parse the statement, if all of these agree."""
         if len(self.tokens) > MAX_TOKENS:
             raise Unreadable(f"the statement has more than {MAX_TOKENS:,} words and signs")
         if self.dialect in (None, "postgres"):
@@ -200,15 +194,14 @@ class _Reader:
             return Tree(self.tokens, self.dialect, self.tables).statements()
         readings: dict[str, list[Statement]] = {}
         fault = Unreadable("no dialect can parse it")
-        for group in (_PLAUSIBLE, _OTHERS):
-            for each in group:
-                try:
-                    readings[each] = Tree(self.tokens, each, self.tables, is_named=False).statements()
-                except Unparsed as found:
-                    fault = found
-            if readings:
-                return _agreed(list(readings.values()))
-        raise fault
+        for each in DIALECTS:
+            try:
+                readings[each] = Tree(self.tokens, each, self.tables, is_named=False).statements()
+            except Unparsed as found:
+                fault = found
+        if not readings:
+            raise fault
+        return _agreed(list(readings.values()))
 
     # Queries
 
@@ -345,8 +338,8 @@ class _Reader:
         """Return a `show` of names or harmless settings. Other settings may be secret, such as those that the owner
         defines.
         """
-        settings = words.SETTINGS if self.dialect in (None, "postgres", "redshift") else frozenset[str]()
-        objects = words.SHOWN if self.dialect not in ("postgres", "redshift") else frozenset[str]()
+        settings = words.SETTINGS if self.dialect in (None, "postgres") else frozenset[str]()
+        objects = words.SHOWN if self.dialect != "postgres" else frozenset[str]()
         rest = self.tokens[1:]
         if len(rest) == 1 and rest[0].kind == "word" and rest[0].word in settings:
             return Statement("show", False)
@@ -376,14 +369,13 @@ class _Reader:
     def _parsed_write(self, kind: str) -> list[Statement]:
         """Return a write with its tables and columns. Every dialect that parses it must agree."""
         is_of_rows = kind in ("insert", "update", "delete", "merge", "replace")
+        is_of_table = kind == "create" and any(token.word == "table" for token in self.tokens[1:4])
         try:
             # The parser would treat `top` in `delete top (5) from t` as the table.
             found = [] if self.tokens[1:] and self.tokens[1].word == "top" else self._effects()
             self._check_functions(of_write=True)
-        except Unparsed:
-            found = []
-        except Unreadable:
-            if is_of_rows:
+        except Unreadable as fault:
+            if is_of_table or (is_of_rows and not isinstance(fault, Unparsed)):
                 raise
             found = []
         if any(statement.writes for statement in found):

@@ -13,9 +13,7 @@ from bylaw.reading.unreadable import Unreadable
 
 __all__ = ["Names", "Table", "column_name", "pinned_columns", "table_name"]
 
-_UNLIKE_IN_QUOTES = {"postgres": str.lower, "snowflake": str.upper, "oracle": str.upper}
-"""Dialects that convert the case of unquoted names but not of quoted names, each with its conversion."""
-_COMPARISONS = ("EQ", "NEQ", "GT", "GTE", "LT", "LTE")
+_COMPARISONS = ("EQ", "NEQ", "GT", "GTE", "LT", "LTE", "Like", "ILike")
 
 
 class Table(Struct, frozen=True):
@@ -33,8 +31,7 @@ def column_name(identifier: Any, dialect: str) -> str:
         raise Unreadable(f"`{name[:60]}` begins or ends with a space, which some databases leave out")
     if not name.isascii() and dialect == "tsql":
         raise Unreadable(f"`{name[:60]}` may be another spelling of a name")
-    folded = _UNLIKE_IN_QUOTES.get(dialect)
-    if folded is not None and identifier.args.get("quoted") and folded(name) != name:
+    if dialect == "postgres" and identifier.args.get("quoted") and name.lower() != name:
         return f'"{name}"'
     return _lower(name)
 
@@ -184,7 +181,7 @@ def pinned_columns(condition: Any, exp: Any, dialect: str, *, numbers: bool) -> 
             column, values = condition.this, condition.expressions
         case exp.Is() if isinstance(condition.this, exp.Column) and isinstance(condition.expression, exp.Null):
             return frozenset()
-        case exp.Not() if isinstance(condition.this, exp.Is):
+        case exp.Not() if isinstance(condition.this, (exp.Is, exp.Like, exp.ILike)):
             return pinned_columns(condition.this, exp, dialect, numbers=numbers)
         case _ if type(condition).__name__ in _COMPARISONS:
             column, value = condition.this, condition.expression
@@ -193,7 +190,9 @@ def pinned_columns(condition: Any, exp: Any, dialect: str, *, numbers: bool) -> 
             values = [value]
         case _:
             return None
-    if not isinstance(column, exp.Column) or not all(isinstance(each, (exp.Column, *_given(exp))) for each in values):
+    # Brackets keep what is inside them apart.
+    sides = (exp.Column, exp.Anonymous, exp.Paren, *_given(exp))
+    if not isinstance(column, exp.Column) or not all(isinstance(each, sides) for each in values):
         return None
     if not isinstance(condition, (exp.EQ, exp.In)) or not all(_is_given(each, exp, numbers=numbers) for each in values):
         return frozenset()

@@ -42,28 +42,21 @@ class Lexis(Struct, frozen=True):
     bracket_names: bool | None = None
     triple_quotes: bool | None = None
     executable_comments: bool | None = None
-    has_braces: bool = False
 
 
 _ANY = Lexis()
-_STANDARD = Lexis(False, False, False, False, False, False, False)
 _LEXES: dict[str | None, Lexis] = {
     None: _ANY,
     "postgres": Lexis(False, False, False, True, False, False, False),
     "mysql": Lexis(True, True, True, False, False, False, None),
     "sqlite": Lexis(False, False, False, False, True, False, False),
     "tsql": Lexis(False, False, False, False, True, False, False),
-    "duckdb": Lexis(False, False, False, True, False, False, False, has_braces=True),
-    "bigquery": Lexis(True, True, False, False, False, None, False),
-    "snowflake": Lexis(True, None, False, True, False, False, False),
-    "redshift": Lexis(None, False, False, True, False, False, False),
-    "trino": _STANDARD,
-    "oracle": _STANDARD,
-    "clickhouse": Lexis(True, None, None, None, False, False, False),
-    "databricks": Lexis(True, None, False, None, False, None, False),
 }
 DIALECTS = tuple(name for name in _LEXES if name is not None)
-"""The names of the known dialects, as used by `sqlglot`."""
+"""The supported dialects, by the names that `sqlglot` uses.
+
+Each other database has its own ways to name a table, and no reader here knows them.
+"""
 
 _SPACE = re.compile(r"(?:[ \t\n]|\r\n)+")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -181,9 +174,9 @@ class _Scanner:
             if _WORD.match(self.text, number.end()):
                 raise self._fault("a number runs into a word")
             self._add("number", number.end(), spaced)
-        elif self.text.startswith("//", self.at) and not self.lexis.has_braces:
+        elif self.text.startswith("//", self.at):
             raise self._fault("`//` begins a comment in some databases")
-        elif here in _SIGNS or (here in "{}" and self.lexis.has_braces):
+        elif here in _SIGNS:
             self._bracket(here)
             self._add("sign", self.at + 1, spaced)
         else:
@@ -260,11 +253,11 @@ class _Scanner:
         self._add("string", end + len(tag.group()), spaced, text=f"'{content}'")
 
     def _bracket(self, sign: str) -> None:
-        if sign in "([{":
+        if sign in "([":
             self.open.append(sign)
             if len(self.open) > MAX_DEPTH:
                 raise self._fault(f"more than {MAX_DEPTH} nested brackets")
-        elif sign in ")]}" and (not self.open or self.open.pop() + sign not in ("()", "[]", "{}")):
+        elif sign in ")]" and (not self.open or self.open.pop() + sign not in ("()", "[]")):
             raise self._fault(f"`{sign}` closes nothing")
 
 

@@ -170,7 +170,7 @@ class Tree:
     def statements(self) -> list[Statement]:
         self._collect(self.tree, {}, set(), None)
         # Other databases do not call functions on a table's row.
-        tables = self.tables if self.named in (None, "postgres", "redshift") else None
+        tables = self.tables if self.named in (None, "postgres") else None
         Names(self.exp, self.tree, self.dialect, tables, self.queries).check()
         found = self._effects()
         if self.named in (None, "sqlite") and self.tables is not None:
@@ -388,7 +388,7 @@ class Tree:
         if next(node.find_all(exp.Reference, exp.ForeignKey), None) is not None:
             return False
         are_plain = properties is None or all(
-            isinstance(each, exp.TemporaryProperty) for each in properties.expressions
+            isinstance(each, (exp.TemporaryProperty, exp.UnloggedProperty)) for each in properties.expressions
         )
         return are_plain and (filled is None or isinstance(filled, (exp.Query, exp.Values)))
 
