@@ -185,7 +185,7 @@ class _Reader:
         return at < len(self.tokens) and self.tokens[at].word in ("select", "with", *words.PARSED_WRITES)
 
     def _effects(self) -> list[Statement]:
-        """Return the effects in the named dialect, or in all dialects that can parse the statement. These must agree."""
+        """Return the effects in the named dialect, or in all dialects that can parse the statement. They must agree."""
         if len(self.tokens) > MAX_TOKENS:
             raise Unreadable(f"the statement has more than {MAX_TOKENS:,} words and signs")
         if self.dialect in (None, "postgres"):
