@@ -74,17 +74,6 @@ def test_a_card_from_a_decision_dated_in_the_future_does_not_count() -> None:
     assert not session.decide("transfer", WANTED, time=START + DAY).allowed
 
 
-@pytest.mark.parametrize("agreed", ["told", "card"])
-@pytest.mark.parametrize(("before", "is_allowed"), [(0.0, True), (59.0, True), (61.0, False)])
-def test_a_yes_is_not_older_than_its_question(agreed: str, before: float, *, is_allowed: bool) -> None:
-    session = opened(agreed)
-    card = session.decide("transfer", WANTED, time=START).card
-    assert card is not None
-    session.agent(card.text, time=START + 100)
-    session.user("yes", time=START + 100 - before)
-    assert session.decide("transfer", WANTED, time=START + 101).allowed is is_allowed
-
-
 def test_a_yes_reported_after_a_later_no_is_void() -> None:
     session = opened("card")
     card = session.decide("transfer", WANTED, time=START).card

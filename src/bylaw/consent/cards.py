@@ -376,10 +376,7 @@ class Cards:
         answered = self._events[exchange.answered_from].time
         if answered is None or now is None:
             return True
-        if now - answered > put.lifetime or is_ahead(answered, now):
-            return False
-        assert exchange.told_at is not None
-        return not is_ahead(self._events[exchange.told_at].time, answered)
+        return now - answered <= put.lifetime and not is_ahead(answered, now)
 
     def _is_card_in_time(self, exchange: Exchange, now: float | None, put: Put) -> bool:
         """Whether a card was still valid when the user answered and when the call was made.
@@ -393,7 +390,7 @@ class Cards:
         ends = expires, told + self._words.lifetime if told is not None else None
         if any(_is_past(end, time) for end in ends for time in (answered, now)):
             return False
-        return not is_ahead(answered, now) and not is_ahead(told, now) and not is_ahead(told, answered)
+        return not is_ahead(answered, now) and not is_ahead(told, now)
 
     def _is_later(self, one: CardAnswer, other: CardAnswer) -> bool:
         times = self._events[one.step].time, self._events[other.step].time
