@@ -95,8 +95,8 @@ BUGS = (
     Bug(
         "a yes to a sentence never expires",
         "consent/cards.py",
-        "if now - answered > put.lifetime or is_ahead(answered, now):",
-        "if False:",
+        "return now - answered <= put.lifetime and ",
+        "return ",
     ),
     Bug(
         "a copy of a card extends it",
