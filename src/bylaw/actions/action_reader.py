@@ -51,8 +51,6 @@ _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "url": ("url", frozenset(("scheme", "host", "path", "query"))),
 }
 """The kind of action for each value of `reads`, and its possible conditions."""
-_NEEDS = {"sql": ("sqlglot", "read-sql"), "shell": ("tree_sitter_bash", "read-shell")}
-"""The package that each reader needs, and the extra that installs it."""
 _SCHEMAS: Mapping[TakenType, str] = {
     "text": "string",
     "money": "string",
@@ -238,10 +236,8 @@ class _Reader:
             self._fault(f"`{how}` is not a known format", *at, hint=f"use one of {', '.join(_AS)}")
             return None
         kind, known = _AS[how]
-        module, extra = _NEEDS.get(how, ("", ""))
-        if module and find_spec(module) is None:
-            hint = f"pip install 'bylaw[{extra}]'"
-            self._fault(f"no installed package reads `{how}`", *at, hint=hint)
+        if how == "sql" and find_spec("sqlglot") is None:
+            self._fault("no installed package reads `sql`", *at, hint="pip install 'bylaw[read-sql]'")
         given = {field for field in body.__struct_fields__ if getattr(body, field) not in ("", [], None, False)}
         for field in sorted(given - known - {"argument", "as_"}):
             self._fault(
