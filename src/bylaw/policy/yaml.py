@@ -284,17 +284,13 @@ class _Fitting:
         self.faults: list[ShapeError] = []
 
     def struct(self, value: dict[str, Any], kind: type[Any], at: YamlPath) -> dict[str, Any]:
-        types = _types_of(kind)
-        known = {
-            name: (each, types[each])
-            for each, name in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
-        }
+        known = _types_of(kind)
         left: dict[str, Any] = {}
         for name, given in value.items():
             if name not in known:
                 hint = f"known: {', '.join(sorted(known))}"
                 self._fault(f"`{name}` is not known here" if name else "a list is not known here", *at, name, hint=hint)
-            elif (fit := self._fit(given, known[name][1], (*at, name))) is not _FAULTY:
+            elif (fit := self._fit(given, known[name], (*at, name))) is not _FAULTY:
                 left[name] = fit
         return left
 
@@ -330,7 +326,10 @@ class _Fitting:
     def _misfit(self, value: Any, options: Sequence[Any], at: YamlPath, why: str) -> None:
         names = [part for part in at if isinstance(part, str)]
         name = f"item {at[-1] + 1} of `{names[-1]}`" if isinstance(at[-1], int) else f"`{at[-1]}`"
-        words = [str(word) for option in options if get_origin(option) is Literal for word in get_args(option)]
+        if "got `" not in why and not why.startswith("Invalid enum value"):
+            self._fault(f"{name} cannot be `{value}`", *at, hint=why.partition(" - at")[0].lower())
+            return
+        words = sorted(word for option in options if get_origin(option) is Literal for word in get_args(option))
         if words and isinstance(value, str):
             self._fault(f"{name} cannot be `{value}`", *at, hint=f"known: {', '.join(words)}")
             return
@@ -358,7 +357,11 @@ class _Fitting:
 
 @cache
 def _types_of(kind: type[Any]) -> dict[str, Any]:
-    return get_type_hints(kind, include_extras=True)
+    """Return the types of a record's fields by their names in files."""
+    types = get_type_hints(kind, include_extras=True)
+    return {
+        name: types[field] for field, name in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
+    }
 
 
 def _options(kind: Any) -> tuple[Any, ...]:
@@ -375,17 +378,14 @@ _SCALARS = {
 
 
 def _wanted(options: Sequence[Any]) -> str:
-    shapes = [get_origin(option) or option for option in options]
-    scalars = {
-        str if shape is Literal else option.__origin__ if shape is Annotated else shape
-        for option, shape in zip(options, shapes, strict=True)
-    }
+    shapes = {get_origin(option) or option for option in options}
+    scalars = {str if shape is Literal else float if shape is Annotated else shape for shape in shapes}
     named = " ".join(sorted(each.__name__ for each in scalars & {str, int, float, bool}))
     parts = [_SCALARS.get(named, "one value")] if named else []
-    parts += ["a list"] if {list, tuple} & scalars else []
     parts += ["a mapping"] if any(shape is dict or issubclass(shape, msgspec.Struct) for shape in scalars) else []
+    parts += ["a list"] if {list, tuple} & scalars else []
     return " or ".join(parts)
 
 
 def _kind_of(value: Any) -> str:
-    return "a list" if isinstance(value, list) else "a mapping" if isinstance(value, dict) else f"`{value}`"
+    return "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else f"`{value}`"
