@@ -294,7 +294,7 @@ class _Fitting:
                 left[name] = fit
         return left
 
-    def _fit(self, value: Any, kind: Any, at: YamlPath) -> Any:
+    def _fit(self, value: Any, kind: Any, at: YamlPath) -> object:
         """Return the part of a value that matches a type. An empty value in a mapping counts as missing."""
         options = _options(kind)
         if value is None and type(None) not in options and Any not in options and isinstance(at[-1], str):
