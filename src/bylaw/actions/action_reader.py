@@ -16,6 +16,7 @@ from bylaw.policy.tool import (
     Tool,
     ToolsFile,
     WrittenAction,
+    WrittenCall,
     WrittenElement,
     WrittenPages,
     WrittenReads,
@@ -82,18 +83,7 @@ def action_tools(
                 type = "text"
             schema = {"type": _SCHEMAS[type], "title": str(taken.title), "optional": taken.optional}
             parameters[key] = {each: value for each, value in schema.items() if value}
-        kept = (
-            "effect",
-            "description",
-            "refused",
-            "surely_refused",
-            "also_called",
-            "title",
-            "put_as",
-            "show",
-            "changes",
-        )
-        told = {each: getattr(record, each) for each in (*kept, "effects")}
+        told = {each: getattr(record, each) for each in WrittenCall.__struct_fields__}
         yield name, WrittenTool(parameters=parameters, **told), _listed(record.of)
 
 
@@ -208,7 +198,7 @@ class _Reader:
 
     def _target(self, body: WrittenTarget, at: tuple[str, ...]) -> TargetTerms:
         page = self._pattern(body.page, *at, "page") if body.page != "" else None
-        element = self._element(WrittenElement(body.role, body.name, body.named), at)
+        element = self._element(body, at)
         within = self._named(body.within, (*at, "within")) if body.within is not None else None
         if not element.roles and not element.name and element.named is None:
             hint = "name the element by `role`, `name` or `named`"

@@ -321,7 +321,7 @@ class _Fitting:
         except msgspec.ValidationError as error:
             self._misfit(value, options, at, str(error))
             return _FAULTY
-        return value
+        return cast(object, value)
 
     def _misfit(self, value: Any, options: Sequence[Any], at: YamlPath, why: str) -> None:
         names = [part for part in at if isinstance(part, str)]
