@@ -101,7 +101,7 @@ def test_what_was_answered_is_there_after_the_server_was_killed(where: str, cras
         await journal.append_async([event("in a loop")])
 
     store = open_store(where)
-    with Journal(store, in_loop=True) as journal:
+    with Journal(store) as journal:
         asyncio.run(write(journal))
         journal.append([event("in a thread")])
         crash()
@@ -130,7 +130,7 @@ def test_what_is_committed_and_not_synced_is_told_to_nobody_and_may_be_lost(
 
     monkeypatch.setitem(postgres.STATEMENTS, "mark", "SELECT pg_sleep(60)")
     store = open_store(where)
-    with Journal(store, in_loop=True) as journal:
+    with Journal(store) as journal:
         asyncio.run(write(journal))
     assert store.conversations("t") == []
     store.close()
@@ -146,7 +146,7 @@ def test_what_is_committed_and_cannot_be_synced_is_not_written_again(
     store = open_store(where)
     asked(where, "CREATE SEQUENCE tries", finds=False)
     monkeypatch.setitem(postgres.STATEMENTS, "mark", "SELECT 1 / (nextval('tries') - 1)")
-    with Journal(store, in_loop=True) as journal:
+    with Journal(store) as journal:
         assert all(isinstance(each, LogError) for each in asyncio.run(write(journal)))
     assert [len(store.conversation("t", f"c{number}")) for number in range(5)] == [1] * 5
     store.close()
@@ -212,7 +212,7 @@ def test_a_request_that_another_worker_took_is_answered_when_it_is_synced(
 
     async def talk() -> None:
         last = LastWriter()
-        with hasty(monkeypatch, where) as other, Log(where, is_shared=True, last=last, in_loop=True) as log:
+        with hasty(monkeypatch, where) as other, Log(where, is_shared=True, last=last) as log:
             theirs = Log(where, is_shared=True, last=last, process=1)
             theirs.journal.store = other
             first, second = Shield(shop(), log=theirs), Shield(shop(), log=log)

@@ -50,7 +50,7 @@ def test_a_loop_goes_on_while_the_server_writes_and_what_gathers_is_one_commit(w
         assert [answers[0].number for answers in await asyncio.gather(*later)] == [2, 3, 4, 5, 6]  # type: ignore[union-attr]
 
     store = open_store(where)
-    with Journal(store, in_loop=True) as journal:
+    with Journal(store) as journal:
         asyncio.run(write(journal))
         assert journal.commits == 2
     assert verify(store, "t").faults == ()
@@ -64,7 +64,7 @@ def test_a_server_that_hangs_is_given_up_and_called_again(where: str, monkeypatc
         assert isinstance((await journal.append_async([event("c", position=0)]))[0], Entry)
 
     store = open_store(where)
-    with Journal(store, in_loop=True) as journal:
+    with Journal(store) as journal:
         asyncio.run(write(journal))
         with hanging(where, monkeypatch), pytest.raises(LogError, match="has not answered"):
             journal.append([event("d")])
@@ -75,7 +75,7 @@ def test_a_server_that_hangs_is_given_up_and_called_again(where: str, monkeypatc
 
 def test_what_is_under_way_when_the_loop_ends_is_written_before_the_log_closes(where: str) -> None:
     store = open_store(where)
-    journal = Journal(store, in_loop=True)
+    journal = Journal(store)
 
     async def leave() -> None:
         for name in ("a", "b"):
@@ -145,7 +145,7 @@ def test_a_server_that_ends_our_connection_is_called_again(where: str) -> None:
         return await journal.append_async([event("c")])
 
     store = open_store(where)
-    with Journal(store, in_loop=True) as journal:
+    with Journal(store) as journal:
         asyncio.run(write(journal))
         with psycopg.connect(where, autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"

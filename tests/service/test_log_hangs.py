@@ -50,7 +50,7 @@ def test_health_says_that_the_log_is_not_written_and_decisions_wait(
         assert (await waiting).status == 200
         assert (await ask(app, "GET", "/health")).status == 200
 
-    with Log(where, in_loop=True) as log:
+    with Log(where) as log:
         asyncio.run(talk(Service(Desk(shop(), log), {})))
 
 
@@ -69,7 +69,7 @@ def test_health_says_that_the_log_is_not_read_and_goes_on_answering(
             other.rollback()
         await until(app, 200)
 
-    with Log(where, in_loop=True) as log:
+    with Log(where) as log:
         asyncio.run(talk(Service(Desk(shop(), log), {})))
 
 
@@ -85,7 +85,7 @@ def test_a_decision_that_could_not_be_written_in_time_is_none_and_may_be_asked_f
         refund = request("c").replace(b'"get_order"', b'"refund"').replace(b'"id": "a"', b'"id": "b"')
         assert not (await ask(app, "POST", "/v1/decide", refund)).json["decisions"][0]["allowed"]
 
-    with Log(where, in_loop=True) as log:
+    with Log(where) as log:
         asyncio.run(talk(Service(Desk(shop(), log), {})))
         assert verify(log.journal.store, "default").faults == ()
     assert REFUND["tool"] == "refund"

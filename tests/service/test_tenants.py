@@ -301,7 +301,7 @@ def test_a_request_that_costs_too_much_decides_nothing_and_writes_nothing(
 def test_a_long_conversation_is_read_outside_the_loop(
     messages: int, thread: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Log(str(tmp_path / "decisions.db"), in_loop=True) as log:
+    with Log(str(tmp_path / "decisions.db")) as log:
         told = {"conversation": "c", "events": [{"user": "hello"}] * messages}
         body = json.dumps(told).encode()
         assert asyncio.run(ask(Service(Desk(shop(), log), {}), "POST", "/v1/events", body)).status == 200

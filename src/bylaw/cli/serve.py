@@ -120,7 +120,7 @@ def serve_command(
     secret = _session_secret(os.environ.get("BYLAW_SESSION_SECRET", ""))
 
     def serve(worker: int) -> None:
-        log = Log(store, is_shared=workers > 1, last=last, process=worker, in_loop=True)
+        log = Log(store, is_shared=workers > 1, last=last, process=worker)
         with log, open_answers(asking) as models:
             desk = Desk(loaded, log, earlier=older, answers=models.answers, requests=models.requests)
             limits = Limits(connections=connections)

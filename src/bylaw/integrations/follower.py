@@ -568,4 +568,4 @@ def undecided(shield: Host, tool: str, arguments: Mapping[str, Any] | str, error
     allowed = answer == "allow" or posture != "enforce"
     text = "" if posture == "shadow" else feedback(shield.pack, tool, answer, [ground], runs=allowed)
     given = {} if isinstance(arguments, str) else dict(arguments)
-    return Decision("", tool, given, answer, allowed, posture, (ground,), to_agent=text)
+    return Decision("", tool, given, answer, allowed, posture, (ground,), feedback=text)

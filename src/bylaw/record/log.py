@@ -54,10 +54,6 @@ class LastWriter:
         start, name = _place(tenant, conversation)
         return self._memory[start : start + _SIZE] == name + bytes((process + 1,))
 
-    def is_any(self, tenant: str, conversation: str) -> bool:
-        start, name = _place(tenant, conversation)
-        return self._memory[start : start + _SIZE - 1] == name
-
 
 def _place(tenant: str, conversation: str) -> tuple[int, bytes]:
     digest = blake2b(f"{tenant}\0{conversation}".encode("utf-8", "replace"), digest_size=_SIZE + 3).digest()
@@ -79,9 +75,7 @@ class Log(Reading):
         is_shared: bool = False,
         last: LastWriter | None = None,
         process: int = 0,
-        in_loop: bool = False,
     ) -> None:
-        """Set `in_loop` if an event loop only does work that waits for the log (see `Journal`)."""
         self._is_shared = is_shared
         self._last = last
         self._process = process
@@ -90,7 +84,7 @@ class Log(Reading):
         read = store if where == ":memory:" else open_store(where)
         super().__init__(read.connection, fault=LogError, lock=read.lock)
         wrote = partial(last.note, process=process) if last is not None else None
-        self.journal = Journal(store, wrote=wrote, in_loop=in_loop)
+        self.journal = Journal(store, wrote=wrote)
         self._stops: dict[str, Stops] = {}
         """Each tenant's stops, as last read. If they have changed, decisions cannot be written and are repeated."""
         self._looked: dict[str, tuple[float, int]] = {}
@@ -105,10 +99,6 @@ class Log(Reading):
         """Whether a session must read other processes' entries before a decision."""
         last = self._last
         return self._is_shared and (last is None or not last.is_process(tenant, name, self._process))
-
-    def was_written_to(self, tenant: str, name: str) -> bool:
-        """Whether a process that shares `last` has written to a conversation."""
-        return self._last is not None and self._last.is_any(tenant, name)
 
     def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
         if not after:

@@ -43,7 +43,7 @@ class Use(Struct, frozen=True, omit_defaults=True):
 
 PERHAPS = " (perhaps)"
 """A suffix for the common count of names that a tool may not distinguish."""
-_encode = msgspec.json.Encoder().encode
+encode_use = msgspec.json.Encoder().encode
 read_use: Any = msgspec.json.Decoder(Use).decode
 
 
@@ -57,9 +57,9 @@ def possible_names(limit: str, whose: str) -> tuple[str, str]:
     return counted_under(limit, whose), counted_under(limit + PERHAPS, whose)
 
 
-def use_entry(use: Use) -> tuple[bytes, str]:
-    """Return the body and idempotency key of the entry about a use."""
-    return _encode(use), f"use:{use.decision}:{use.limit}:{use.status}"
+def use_id(use: Use) -> str:
+    """Return the idempotency key of the entry about a use."""
+    return f"use:{use.decision}:{use.limit}:{use.status}"
 
 
 def project_use(cursor: "Cursor", draft: Draft, time: float) -> str:

@@ -29,7 +29,6 @@ from bylaw.service.keys import Key, Role, bearer_of, holder_of, key_of
 from bylaw.service.metrics import Board, Failing, Metrics, waiting_text
 from bylaw.service.openapi import POSTS, document
 from bylaw.service.request import (
-    MANY,
     Approvals,
     BadRequest,
     Complaint,
@@ -41,6 +40,7 @@ from bylaw.service.request import (
     EventsBatch,
     EventsBatchAnswer,
     EventsOutcome,
+    EventsRequest,
     Failure,
     Instructions,
     StopList,
@@ -211,16 +211,10 @@ class Service:
         return replace(own, commits=own.commits + self.desk.log.journal.commits, sessions=self.desk.open_sessions)
 
     async def _decide(self, tenant: str, request: DecideRequest) -> DecideAnswer:
+        """Decide, and report the decisions to traces and the webhook."""
         started = time.perf_counter()
-        answer = self._told(tenant, await self.desk.decide(tenant, request))
+        answer = await self.desk.decide(tenant, request)
         self.desk.metrics.took(time.perf_counter() - started)
-        return answer
-
-    async def _decided(self, tenant: str, request: DecideRequest) -> DecideAnswer:
-        return self._told(tenant, await self.desk.decide(tenant, request))
-
-    def _told(self, tenant: str, answer: DecideAnswer) -> DecideAnswer:
-        """Report decisions to those who watch the service."""
         if self.tracing is not None:
             self.tracing.tell(tenant, answer.decisions)
         if self.webhook is not None:
@@ -228,41 +222,35 @@ class Service:
         return answer
 
     async def _decide_batch(self, tenant: str, batch: DecideBatch) -> DecideBatchAnswer:
-        outcomes: list[DecideOutcome] = []
-        for request in _few(batch.requests):
-            try:
-                outcomes.append(DecideOutcome((await self._decided(tenant, request)).decisions))
-            except WRONG as error:
-                outcomes.append(DecideOutcome(error=failure(error)[1].error))
-        return DecideBatchAnswer(outcomes)
+        async def outcome(request: DecideRequest) -> DecideOutcome:
+            return DecideOutcome((await self._decide(tenant, request)).decisions)
+
+        return DecideBatchAnswer([await _outcome(outcome(each), DecideOutcome) for each in batch.requests])
 
     async def _events_batch(self, tenant: str, batch: EventsBatch) -> EventsBatchAnswer:
-        outcomes: list[EventsOutcome] = []
-        for request in _few(batch.requests):
-            try:
-                taken = await self.desk.take(tenant, request)
-                outcomes.append(EventsOutcome(taken.conversation, taken.taken))
-            except WRONG as error:
-                outcomes.append(EventsOutcome(error=failure(error)[1].error))
-        return EventsBatchAnswer(outcomes)
+        async def outcome(request: EventsRequest) -> EventsOutcome:
+            taken = await self.desk.take(tenant, request)
+            return EventsOutcome(taken.conversation, taken.taken)
+
+        return EventsBatchAnswer([await _outcome(outcome(each), EventsOutcome) for each in batch.requests])
 
     async def _evaluate(self, tenant: str, evaluation: authzen.Evaluation) -> authzen.Evaluated:
-        return authzen.evaluated(await self._decided(tenant, authzen.request_of(evaluation)))
+        return authzen.evaluated(await self._decide(tenant, authzen.request_of(evaluation)))
 
     async def _evaluate_all(self, tenant: str, asked: authzen.Evaluations) -> authzen.EvaluatedAll:
         if not asked.evaluations:
-            one = authzen.evaluated(await self._decided(tenant, authzen.request_of(asked.alone())))
+            one = authzen.evaluated(await self._decide(tenant, authzen.request_of(asked.alone())))
             return authzen.EvaluatedAll(decision=one.decision, context=one.context)
         answers: list[authzen.Evaluated] = []
         is_told = False
-        for evaluation in _few(asked.each()):
+        for evaluation in asked.each():
             # Record the events once, even if several evaluations share them.
             is_shared = evaluation.context is asked.context
             try:
                 request = authzen.request_of(
                     authzen.without_events(evaluation) if is_shared and is_told else evaluation
                 )
-                answer = authzen.evaluated(await self._decided(tenant, request))
+                answer = authzen.evaluated(await self._decide(tenant, request))
                 is_told |= is_shared
             except WRONG as error:
                 answer = authzen.refused(*failure(error))
@@ -302,18 +290,21 @@ class Service:
         if not wrong and (seconds := self._anchors.seconds):
             wrong = f"writing anchors has been failing for {seconds:.0f} seconds: see the service's output"
             status = "anchors cannot be written"
-        return Response(self._health_told(wrong, status), 503 if wrong else 200, media_type=JSON)
-
-    def _health_told(self, wrong: str, status: str = "the log does not respond") -> bytes:
         pack = self.desk.pack
-        told = {"status": "ok", "pack": {"name": pack.name, "version": pack.version, "digest": pack.digest}}
-        return _encode(told | {"status": status, "error": wrong} if wrong else told)
+        told: dict[str, Any] = {"status": status if wrong else "ok"}
+        told["pack"] = {"name": pack.name, "version": pack.version, "digest": pack.digest}
+        if wrong:
+            told["error"] = wrong
+        return Response(_encode(told), 503 if wrong else 200, media_type=JSON)
 
     async def _metrics(self, request: Request) -> Response:
         key = key_of(bearer_of(request.headers.raw), self._keys)
         tenant = key.tenant if key is not None else None if self._keys else DEFAULT_TENANT
         self._tell()
-        told = self._metrics_told(tenant, self.desk.log.journal.waits_for)
+        everybody = Metrics()
+        for counts in self._board.all() if self._board is not None else [self._counts()]:
+            everybody.add(counts)
+        told = everybody.text(tenant, self.desk.log.journal.waits_for, self._anchors.seconds)
         return Response(told + await self._waiting_told(tenant), media_type=PROMETHEUS)
 
     async def _waiting_told(self, tenant: str | None) -> str:
@@ -325,27 +316,6 @@ class Service:
             # Another gauge reports that the log is unavailable.
             return ""
         return waiting_text(tenant, count, max(0.0, time.time() - since) if count else 0.0)
-
-    def _metrics_told(self, tenant: str | None, waits: float) -> str:
-        everybody = Metrics()
-        for counts in self._board.all() if self._board is not None else [self._counts()]:
-            everybody.add(counts)
-        return everybody.text(tenant, waits, self._anchors.seconds)
-
-    def answered_at_once(self, method: str, path: str, headers: Headers, still: float) -> tuple[int, str, bytes]:
-        """Return a response that needs no files. Any thread can do this, even while the event loop is blocked."""
-        name = self.desk.log.name
-        why = f"`{name}` may be locked, or its disk may be hanging"
-        if self.desk.scheduler.is_working:
-            why = f"a request is taking a long time, or {why}"
-        wrong = f"no progress for {still:.0f} seconds: {why}"
-        if not self._keys and not is_from_here(headers):
-            return 403, JSON, _encode(Failure(Complaint("BY703", ELSEWHERE)))
-        if (method, path) == ("GET", "/metrics"):
-            return 200, PROMETHEUS, self._metrics_told(None, still).encode()
-        if (method, path) == ("GET", "/health"):
-            return 503, JSON, self._health_told(wrong)
-        return 503, JSON, _encode(Failure(Complaint("BY701", wrong)))
 
     async def _openapi(self, request: Request) -> Response:
         return Response(_encode(document()), media_type=JSON)
@@ -406,10 +376,12 @@ class _Post:
         return given
 
 
-def _few(requests: list[T]) -> list[T]:
-    if len(requests) > MANY:
-        raise BadRequest(f"more than {MANY} requests in one batch")
-    return requests
+async def _outcome(answering: Awaitable[T], failed: Callable[..., T]) -> T:
+    """Return the outcome of one request in a batch. An error does not affect the other requests."""
+    try:
+        return await answering
+    except WRONG as error:
+        return failed(error=failure(error)[1].error)
 
 
 async def respond(send: Send, status: int, told: bytes, number: bytes = b"") -> None:

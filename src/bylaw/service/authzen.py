@@ -4,14 +4,14 @@ https://openid.net/specs/authorization-api-1_0.html. `action.name` is the tool a
 arguments. `context.conversation` names the conversation; `context.events` may list earlier events.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from bylaw.engine.door import PRINCIPAL
-from bylaw.service.request import BadRequest, DecideAnswer, DecideRequest, Event, Failure
+from bylaw.service.request import MANY, BadRequest, DecideAnswer, DecideRequest, Event, Failure
 
 CONFIGURATION = "/.well-known/authzen-configuration"
 AGENT = "agent"
@@ -47,7 +47,7 @@ class Circumstances(Struct, frozen=True):
     """`context` of a request; unknown members are ignored."""
 
     conversation: str = ""
-    events: list[Event] = field(default_factory=list[Event])
+    events: Annotated[list[Event], Meta(max_length=MANY)] = field(default_factory=list[Event])
     call_id: str = ""
     agent: str = ""
     """The acting agent, if it is acting for another person (the subject)."""
@@ -83,7 +83,7 @@ class Options(Struct, frozen=True):
 class Evaluations(Asked, frozen=True):
     """Several evaluations in order, with common defaults. Without a list, the request is a single evaluation."""
 
-    evaluations: list[Asked] = field(default_factory=list[Asked])
+    evaluations: Annotated[list[Asked], Meta(max_length=MANY)] = field(default_factory=list[Asked])
     options: Options = Options()
 
     def each(self) -> list[Evaluation]:

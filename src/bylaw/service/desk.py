@@ -89,7 +89,7 @@ class Desk:
     async def decide(self, tenant: str, request: DecideRequest) -> DecideAnswer:
         """Decide each call. On return, the decisions are on disk."""
         calls = request.asked()
-        await self.log.journal.let_others_go_on()
+        self._refuse_if_blocked()
         if request.messages is not None:
             session = self._shield(tenant).session(context=request.context, agent=request.agent)
             asked = (request.messages, request.tool, request.arguments)
@@ -105,7 +105,7 @@ class Desk:
 
     async def take(self, tenant: str, request: EventsRequest) -> EventsAnswer:
         request.check()
-        await self.log.journal.let_others_go_on()
+        self._refuse_if_blocked()
         session, _ = await self._taken(tenant, request, [])
         self.metrics.events[tenant] += len(request.events)
         return EventsAnswer(session.id, len(request.events), session.position)
@@ -136,7 +136,7 @@ class Desk:
 
     async def confirm(self, tenant: str, request: ConfirmRequest) -> ConfirmAnswer:
         request.check()
-        await self.log.journal.let_others_go_on()
+        self._refuse_if_blocked()
         name, context = request.conversation or request.home, request.context
         if context and request.home == linked(name, context):
             # The person who answers has a separate conversation. Hosts do not need to know its name.
@@ -187,8 +187,8 @@ class Desk:
 
     async def log_fault(self) -> str:
         """Return why the log cannot be read or written now, or an empty string."""
-        if (seconds := self.log.journal.waits_for) > PATIENCE:
-            return f"`{self.log.name}` has not finished writing after {seconds:.0f} seconds"
+        if blocked := self._blocked():
+            return blocked
         if fault := self.log.journal.fault:
             return fault
         try:
@@ -201,6 +201,16 @@ class Desk:
         except BylawError as error:
             return str(error)
         return ""
+
+    def _blocked(self) -> str:
+        """Return why the log cannot be written now, or an empty string."""
+        seconds = self.log.journal.waits_for
+        return f"`{self.log.name}` has not finished writing after {seconds:.0f} seconds" if seconds > PATIENCE else ""
+
+    def _refuse_if_blocked(self) -> None:
+        """Raise an error if the log is blocked, because the caller would wait in vain."""
+        if blocked := self._blocked():
+            raise LogError(blocked)
 
     def _shield(self, tenant: str) -> Shield:
         shield = self._shields.get(tenant)

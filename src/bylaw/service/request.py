@@ -1,7 +1,7 @@
 """The requests and responses of the service. Requests are decoded strictly."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
@@ -28,7 +28,7 @@ MESSAGES = 1000
 LONGEST = 200_000
 """The maximum length of a message."""
 
-Name = msgspec.Meta(min_length=1, max_length=NAME)
+_few = msgspec.Meta(max_length=MANY)
 
 
 class BadRequest(BylawError):
@@ -86,8 +86,8 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     tool: str = ""
     arguments: dict[str, Any] | str = field(default_factory=dict[str, Any])
     id: str = ""
-    calls: list[AskedCall] = field(default_factory=list[AskedCall])
-    events: list[Event] = field(default_factory=list[Event])
+    calls: Annotated[list[AskedCall], _few] = field(default_factory=list[AskedCall])
+    events: Annotated[list[Event], _few] = field(default_factory=list[Event])
     messages: list[dict[str, Any]] | None = None
     """The whole history, if the caller keeps it and names no conversation. If the last message makes the same call
     twice, `id` selects one of them. The default is the second.
@@ -103,7 +103,7 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     def asked(self) -> list[tuple[str, dict[str, Any] | str, str]]:
         if bool(self.tool) == bool(self.calls):
             raise BadRequest("pass either `tool` and `arguments`, or `calls`")
-        _check(self.conversation, self.events, self.calls, self.request, self.agent)
+        _check(self.conversation, self.events, self.request, self.agent)
         if self.messages is not None and (self.conversation or self.events or self.calls):
             raise BadRequest("`messages` is the whole history; combine it only with `tool` and `arguments`")
         if self.messages is not None:
@@ -117,7 +117,7 @@ class EventsRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Events in a conversation."""
 
     conversation: str
-    events: list[Event]
+    events: Annotated[list[Event], _few]
     context: dict[str, Any] | None = None
     agent: str = ""
     request: str = ""
@@ -126,20 +126,16 @@ class EventsRequest(Struct, frozen=True, forbid_unknown_fields=True):
     def check(self) -> None:
         if not self.conversation:
             raise BadRequest("`conversation` is empty")
-        _check(self.conversation, self.events, (), self.request, self.agent)
+        _check(self.conversation, self.events, self.request, self.agent)
 
 
-def _check(
-    conversation: str, events: Sequence[Event], calls: Sequence[AskedCall], request: str, agent: str = ""
-) -> None:
+def _check(conversation: str, events: Sequence[Event], request: str, agent: str) -> None:
     if max(len(conversation), len(request), len(agent)) > NAME:
         raise BadRequest(f"`conversation`, `request` and `agent` are limited to {NAME} characters")
     if "\0" in conversation or "\0" in request:
         raise BadRequest("`conversation` and `request` cannot contain the character U+0000")
     if request and not conversation:
         raise BadRequest("a request with an idempotency key must name its `conversation`")
-    if len(events) > MANY or len(calls) > MANY:
-        raise BadRequest(f"more than {MANY} events or calls in one request")
     messages: list[dict[str, Any]] = []
     for event in events:
         _check_length(event.user)
@@ -165,13 +161,13 @@ def _check_length(text: str | UnsetType) -> None:
 class DecideBatch(Struct, frozen=True, forbid_unknown_fields=True):
     """Several requests, handled in order. Requests for the same conversation take effect in this order."""
 
-    requests: list[DecideRequest]
+    requests: Annotated[list[DecideRequest], _few]
 
 
 class EventsBatch(Struct, frozen=True, forbid_unknown_fields=True):
     """Several requests, handled in order."""
 
-    requests: list[EventsRequest]
+    requests: Annotated[list[EventsRequest], _few]
 
 
 class ApprovalAnswer(Struct, frozen=True, forbid_unknown_fields=True):
@@ -251,7 +247,7 @@ class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
     def check(self) -> None:
         if not self.home:
             raise BadRequest(f"`{self.card}` is not the `id` of a card")
-        _check(self.conversation or self.home, (), (), self.request, self.agent)
+        _check(self.conversation or self.home, (), self.request, self.agent)
 
     @property
     def home(self) -> str:

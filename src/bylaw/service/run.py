@@ -1,15 +1,12 @@
 """Runs the service: on any address if there are keys, otherwise only on loopback.
 
-If the event loop is blocked, for example by a disk, a thread responds in its place. Without this thread, `/health` and
-`/metrics` would not respond. A full garbage collection would delay decisions, so it runs only when there are no
-requests.
+A full garbage collection would delay decisions, so it runs only when there are no requests.
 """
 # pyright: basic, reportMissingImports=false
 
 import gc
 import ipaddress
 import os
-import select
 import signal
 import socket
 import sys
@@ -62,87 +59,6 @@ def _look(requests: Callable[[], int]) -> None:
             gc.collect()
             last, looked = now, count
         before = count
-
-
-STILL = 2.0
-"""After this many seconds without a tick, the loop is considered blocked."""
-LOOK = 0.25
-PATIENCE = 0.5
-"""The time limit for the rest of a request's head, in seconds."""
-LARGEST = 1 << 16
-"""The maximum size of a head in bytes."""
-
-Headers = list[tuple[bytes, bytes]]
-Answer = Callable[[str, str, Headers, float], tuple[int, str, bytes]]
-"""Takes the method, path and headers, and how long the loop has been blocked, in seconds. Returns the status, content
-type and body.
-"""
-
-
-class StandIn:
-    """Accepts new connections while the loop is blocked. Connections that the loop has already accepted must wait."""
-
-    def __init__(self, taken: socket.socket, answer: Answer) -> None:
-        """`taken` is the socket on which the loop listens."""
-        self._taken = taken
-        self._answer = answer
-        self._ticked: float | None = None
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="bylaw-stand-in", daemon=True)
-        self._thread.start()
-
-    def tick(self) -> None:
-        self._ticked = time.monotonic()
-
-    def end(self) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _stood_still(self) -> float:
-        """Return how long the loop has been blocked, in seconds. Return 0 if it has been blocked only briefly."""
-        still = time.monotonic() - self._ticked if self._ticked is not None else 0.0
-        return still if still > STILL and not self._ended.is_set() else 0.0
-
-    def _watch(self) -> None:
-        while not self._ended.wait(LOOK):
-            while self._stood_still():
-                try:
-                    ready, _, _ = select.select([self._taken], [], [], LOOK)
-                    if ready and self._stood_still():
-                        with suppress(BlockingIOError):
-                            self._serve(self._taken.accept()[0])
-                except (OSError, ValueError, RuntimeError):
-                    # The client has disconnected, the loop has resumed, or the socket was closed.
-                    if self._taken.fileno() < 0:
-                        return
-
-    def _serve(self, client: socket.socket) -> None:
-        with client:
-            client.settimeout(PATIENCE)
-            head, _, _ = _until_blank(client).partition(b"\r\n\r\n")
-            line, *rest = head.split(b"\r\n")
-            words = line.decode("latin-1").split(" ")
-            if len(words) != 3:
-                return
-            headers = [
-                (name.strip().lower(), value.strip()) for name, _, value in (each.partition(b":") for each in rest)
-            ]
-            path = words[1].partition("?")[0]
-            status, kind, body = self._answer(words[0], path, headers, self._stood_still())
-            about = f"content-type: {kind}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
-            client.sendall(f"HTTP/1.1 {status} {'OK' if status == 200 else 'No'}\r\n{about}".encode() + body)
-            # If a connection with unread data were closed, the response would be lost.
-            client.shutdown(socket.SHUT_WR)
-            deadline = time.monotonic() + PATIENCE
-            while time.monotonic() < deadline and client.recv(LARGEST):
-                pass
-
-
-def _until_blank(client: socket.socket) -> bytes:
-    head = b""
-    while b"\r\n\r\n" not in head and len(head) < LARGEST and (more := client.recv(LARGEST)):
-        head += more
-    return head
 
 
 KEEP_ALIVE = 75
@@ -239,12 +155,10 @@ def run(
     lean: dict[str, Any] = {"proxy_headers": False, "lifespan": "off", "ws": "none"}
     config = uvicorn.Config(service, timeout_keep_alive=KEEP_ALIVE, http=protocol(limits), **quiet, **lean)
     taken.setblocking(False)
-    stand_in = StandIn(taken, service.answered_at_once)
     try:
         with _stopping_well():
-            _Ticking(config, stand_in.tick).run(sockets=[taken])
+            uvicorn.Server(config).run(sockets=[taken])
     finally:
-        stand_in.end()
         if webhook is not None:
             webhook.end()
 
@@ -261,16 +175,6 @@ def _stopping_well() -> Generator[None]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-
-
-class _Ticking(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, tick: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._tell = tick
-
-    async def on_tick(self, counter: int) -> bool:
-        self._tell()
-        return await super().on_tick(counter)
 
 
 def _tracing() -> Any:

@@ -1,9 +1,9 @@
 """The records of a decision and its grounds. All text comes from the author of the pack."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.engine.predicate_values import Answered
@@ -82,27 +82,6 @@ class Ground(Struct, frozen=True, omit_defaults=True):
     """Whether an answer to a card from the user would settle the ground."""
 
 
-class Text:
-    """Text that is written only when it is read."""
-
-    __slots__ = ("_made", "_make")
-
-    def __init__(self, make: Callable[[], str]) -> None:
-        self._make = make
-        self._made: str | None = None
-
-    def __str__(self) -> str:
-        if self._made is None:
-            self._made = self._make()
-        return self._made
-
-    def __eq__(self, other: object) -> bool:
-        return str(self) == str(other)
-
-    def __hash__(self) -> int:
-        return hash(str(self))
-
-
 class PerformedAction(Struct, frozen=True):
     """An action of a call, with its arguments."""
 
@@ -123,9 +102,12 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     """The grounds of all policies for the call, with objections first."""
     unguarded: bool = False
     """Whether the call is a write without any policy."""
-    to_agent: Any = field(default="", name="feedback")
-    to_person: Any = field(default="", name="for_person")
-    """The message for the reviewer: a `Text`, or a string if the decision comes from a log."""
+    feedback: str = ""
+    """The message for the agent: look-ups, questions or reasons. Empty if there are no objections, or only in
+    shadow mode.
+    """
+    for_person: str = ""
+    """The message for the reviewer, with the call and the objections. Empty without objections."""
     approval: str = ""
     """The id of the approval that the call waits for or runs under."""
     seconds: float = 0.0
@@ -169,18 +151,6 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     def is_put(self) -> bool:
         """Whether the call waits for an answer: from the user on a card, or from a reviewer on an approval request."""
         return not self.allowed and (self.card is not None or (self.answer == "ask" and bool(self.approval)))
-
-    @property
-    def feedback(self) -> str:
-        """The message for the agent: look-ups, questions or reasons. Empty if there are no objections, or only in
-        shadow mode.
-        """
-        return str(self.to_agent)
-
-    @property
-    def for_person(self) -> str:
-        """The message for the reviewer, with the call and the objections."""
-        return str(self.to_person)
 
     @property
     def policies(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ becomes valid when it and all earlier entries are in the log.
 """
 
 import time as clocks
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,7 @@ from bylaw.record.journal import Answers
 from bylaw.record.use import Use
 from bylaw.rule.circuit import Assessment
 from bylaw.shield.approving import ApprovalRuling, Approvals
-from bylaw.shield.decision import Decision, Earlier, Ground, PerformedAction, Text, gravest, outcome
+from bylaw.shield.decision import Decision, Earlier, Ground, PerformedAction, gravest, outcome
 from bylaw.shield.feedback import feedback
 from bylaw.shield.for_person import for_person, line
 from bylaw.shield.grounds import (
@@ -51,24 +51,8 @@ from bylaw.shield.history import (
 )
 from bylaw.shield.host import Channel, Host
 from bylaw.shield.limiting import NO_PLACES, LatestUses, latest_uses, places_beside, places_for
-from bylaw.shield.recalled_card import (
-    Recalled,
-    confirmation_of,
-    is_of_one_chat,
-    is_signed_in,
-    recalled,
-    was_declined,
-)
-from bylaw.shield.repeating import (
-    DONE_BEFORE,
-    Interruption,
-    Repeated,
-    Resumption,
-    has_result,
-    resumable,
-    still_allowed,
-    taken_of,
-)
+from bylaw.shield.recalled_card import EarlierCards, Recalled, is_of_one_chat, is_signed_in
+from bylaw.shield.repeating import DONE_BEFORE, Repeated, has_result, still_allowed, taken_of
 from bylaw.shield.resolving import Resolved, resolve, shows_the_same
 from bylaw.shield.retelling import told_once
 from bylaw.shield.stopping import stop_grounds, stops_of
@@ -84,8 +68,8 @@ class WantedDecisions(Struct, frozen=True):
     """Mutations to apply before deciding the calls."""
     named: Named | None = None
     """The request's idempotency key."""
-    again: Interruption | Resumption | None = None
-    """Set to request the earlier decision on an interrupted or resumed call."""
+    again: "Callable[[DecisionService], Decision | None] | None" = None
+    """Returns the decision to repeat on an interrupted or resumed call, or None to decide again."""
     by: str = ""
     """The calling agent, if another agent began the conversation."""
     context: Mapping[str, Any] | None = None
@@ -167,33 +151,35 @@ class DecisionService:
         """The values that the host vouches for."""
         return self.live.context if self.live is not None else self.context or {}
 
-    def take_for_new(self) -> bool:
-        """Start the conversation without reading the log if the log is unlikely to contain it. Return whether it was
-        started.
+    def may_read(self, wanted: WantedDecisions) -> bool:
+        """Whether a decision may read the log."""
+        is_repeated = wanted.named is not None and wanted.named.name in self.state.requests
+        return self.must_read or is_repeated or self.is_told_whole or bool(self.pack.book.limits)
+
+    def open(self) -> Conversation:
+        """Return the conversation, either new or continued from the log.
+
+        The entries that were read may not be on disk until `settle_reading` returns.
         """
-        if self.live is not None or self.unwritten or self.open_turn is not None or not self.journal.take_for_new():
-            return False
-        self.open()
-        return True
+        return self.live if self.live is not None else self._load()
 
-    def open(self, *, settled: bool = True) -> Conversation:
-        """Return the conversation, either new or continued from the log."""
-        return self.live if self.live is not None else self._load(settled=settled)
+    def opened(self) -> Conversation:
+        """Return the conversation. All entries that were read are on disk."""
+        conversation = self.open()
+        self.settle_reading()
+        return conversation
 
-    def catch_up(self, *, settled: bool = True) -> None:
-        """Open the conversation and read entries from other writers.
-
-        Without `settled`, these entries may not be on disk until `journal.settle` returns.
-        """
+    def catch_up(self) -> None:
+        """Open the conversation and read entries from other writers. They may not be on disk yet."""
         if self.journal.stops_are_stale:
             self.journal.read_stops()
         if self.live is None or not self.journal.others_may_have_written:
-            self.open(settled=settled)
+            self.open()
             return
-        entries = self.journal.read(after=self.state.length, settled=settled)
+        entries = self.journal.read(after=self.state.length)
         if entries and not self._continue(self.live, entries):
             self.forget()
-            self.open(settled=settled)
+            self.open()
 
     def apply(self, mutation: Mutation) -> None:
         """Apply a mutation. The next decision writes it to the log."""
@@ -205,7 +191,7 @@ class DecisionService:
             raise UsageError("the shield is closed, so it can no longer log events", hint=hint)
         if not self.unwritten:
             self.catch_up()
-        self.open()
+        self.opened()
         if not self.unwritten:
             self._before_unwritten = self.state.events
         mutations = self._spoken(mutation)
@@ -243,7 +229,7 @@ class DecisionService:
         """Whether the log has unread entries, so that a rejected request may now succeed. If it has, read everything
         again.
         """
-        if not self.journal.read(after=self.state.length, settled=False):
+        if not self.journal.read(after=self.state.length):
             return False
         self.forget()
         return True
@@ -266,11 +252,11 @@ class DecisionService:
             self.live = None
             self.journal.forget()
 
-    def _load(self, *, settled: bool) -> Conversation:
+    def _load(self) -> Conversation:
         history, journal, before = None, self.journal, self.journal.first
         self._marks.clear()
         if journal.may_be_known:
-            entries = journal.read(settled=settled)
+            entries = journal.read()
             history = read_history(entries)
             journal.first = entries[0] if entries else None
         if history is None:
@@ -345,7 +331,7 @@ class DecisionService:
             raise wrong
 
     def trajectory(self, agent: str) -> Trajectory:
-        events = list(self.open().events)
+        events = list(self.opened().events)
         for step, decision in self._marks.items():
             events[step] = marked(events[step], decision, self.state.yeses)
         return Trajectory(self.id, events, agent or self.by, context=dict(self.context or {}))
@@ -373,7 +359,7 @@ class DecisionService:
         if self._shield.log is not None and self.state.length == 0:
             attempt.open(opening_of(self.pack, self.context, self.by))
         if wanted.again is not None:
-            found = self._decided_before(wanted.again, wanted.by)
+            found = wanted.again(self)
             if found is None:
                 return attempt
             attempt.decide(found)
@@ -406,13 +392,13 @@ class DecisionService:
             self._shield.unwritten.pop(id(self), None)
         return True
 
-    def _decided_before(self, wanted: Interruption | Resumption, by: str) -> Decision | None:
-        """Return the earlier decision on an interrupted or resumed call, or None to decide again."""
-        if isinstance(wanted, Interruption):
-            return replace(wanted.decision, repeats="interrupted", call=wanted.id)
-        before = self.state.interrupted.get(wanted.id)
-        step = resumable(self.open(), before, wanted)
-        if before is None or step is None or not self._still_stands(before, step, by):
+    def resumed(self, id: str, tool: str, arguments: Mapping[str, Any], by: str) -> Decision | None:
+        """Return the decision on an interrupted call that may continue, or None to decide again."""
+        before, events = self.state.interrupted.get(id), self.open().events
+        if before is None or (before.tool, before.arguments) != (tool, dict(arguments)):
+            return None
+        step = max((at for at, event in enumerate(events) if isinstance(event, Call) and event.id == id), default=-1)
+        if step < 0 or has_result(events, step) or not self._still_stands(before, step, by):
             return None
         return replace(before, repeats="resumed")
 
@@ -446,7 +432,7 @@ class DecisionService:
         self.journal.read_stops()
         self.forget()
         self.open()
-        history = read_history(self.journal.read(settled=False))
+        history = read_history(self.journal.read())
         found = taken_of(history, wanted.named) if history is not None else None
         return None if found is None else [self._sent_again(*each, wanted.by) for each in found[: len(wanted.asked)]]
 
@@ -459,14 +445,14 @@ class DecisionService:
         tool = self.pack.schema.tools.get(decision.tool)
         if tool is not None and tool.effect != "write":
             return replace(decision, is_over=True)
-        return replace(decision, is_over=True, allowed=False, to_agent=f"{DONE_BEFORE} ({decision.tool}).")
+        return replace(decision, is_over=True, allowed=False, feedback=f"{DONE_BEFORE} ({decision.tool}).")
 
     def _decide(self, attempt: Attempt, wanted: WantedDecisions, place: int) -> None:
         self._recalled, started = None, clocks.perf_counter()
         judgement = wanted.asked[place].judge(attempt.conversation)
         decision, changes, uses = self._decide_judged(attempt, wanted, place, judgement, started)
         call, found = judgement.call, self._recalled
-        if found is not None and (said := confirmation_of(found)) is not None:
+        if found is not None and (said := found.confirmation) is not None:
             # The user confirmed this card from an earlier request with the same history.
             attempt.conversation.confirm(said, time=found.yes.time if found.yes is not None else None)
             judgement = attempt.conversation.call(call.tool, call.arguments, id=call.id, time=call.time)
@@ -474,7 +460,7 @@ class DecisionService:
             changes = [*changes, *more]
             if decision.allowed:
                 attempt.add(found.used(self.journal.tenant, judgement.made.call, decision.id))
-        attempt.decide(decision, call, found.name_of(decision) if found is not None else "", uses)
+        attempt.decide(decision, found.name_of(decision) if found is not None else "", uses)
         for change in changes:
             entry = draft(self.journal.tenant, self._approvals.homes.get(change.approval, self.id), change)
             # The unique id distinguishes this entry from a similar entry by another worker.
@@ -574,13 +560,23 @@ class DecisionService:
         """Whether the user declined the call with a button. A history from the caller does not show this."""
         if judgement.parts:
             return any(self._is_declined(conversation, part) for part in judgement.parts)
-        log, made, values = self.journal.log, judgement.made, conversation.session.values
+        made = judgement.made
         is_read = made.tool is not None and made.tool.effect != "write"
-        if log is None or not self.is_told_whole or is_read or not values.card_lifetime:
+        if is_read or not conversation.session.values.card_lifetime:
             return False
-        now = made.call.time if made.call.time is not None else self._shield.clock()
-        terms, before = values.shown_terms(made.call), conversation.since(0)[: made.step]
-        return was_declined(log, self.journal.tenant, terms, conversation.context, self.pack.pin, before, now)
+        cards = self._earlier_cards(conversation, made.call)
+        return cards is not None and cards.was_declined(conversation.since(0)[: made.step], self._time_of(made.call))
+
+    def _earlier_cards(self, conversation: Conversation, call: Call) -> EarlierCards | None:
+        """Return the cards for this call from earlier requests of a caller that keeps the history."""
+        log = self.journal.log
+        if log is None or not self.is_told_whole:
+            return None
+        terms = conversation.session.values.shown_terms(call)
+        return EarlierCards(log, self.journal.tenant, terms, conversation.context, self.pack.pin)
+
+    def _time_of(self, call: Call) -> float:
+        return call.time if call.time is not None else self._shield.clock()
 
     def _for_channel(
         self, grounds: Sequence[Ground], conversation: Conversation, judgement: Judgement
@@ -603,8 +599,7 @@ class DecisionService:
         # If this write contains a refusal, the refused call no longer counts towards the limits.
         unwritten = conversation.since(self.state.events)
         returned = [use.decision for event in unwritten for use in given_back(conversation, event, uses)]
-        taking = [use for taken in attempt.uses.values() for use in taken]
-        return latest_uses(log, self.journal.tenant, taking, returned)
+        return latest_uses(log, self.journal.tenant, attempt.uses, returned)
 
     def _rule(
         self,
@@ -659,8 +654,7 @@ class DecisionService:
         if not text:
             return None
         call, step = judgement.made.call, judgement.made.step
-        now = call.time if call.time is not None else self._shield.clock()
-        digest = conversation.cards.digest(judgement.made)
+        now, digest = self._time_of(call), conversation.cards.digest(judgement.made)
         if conversation.cards.is_declined_otherwise(judgement.made, digest, now):
             return None
         # Each write has only one prompt, so do not show a waiting card again.
@@ -668,21 +662,11 @@ class DecisionService:
         if card is not None and card.text == text and card.expires is not None and now < card.expires:
             return card
         card = Card(name, digest, text, now + conversation.cards.lifetime)
-        log = self.journal.log
-        if log is None or not self.is_told_whole or self._recalled is not None:
+        cards = self._earlier_cards(conversation, call) if self._recalled is None else None
+        if cards is None:
             return card
-        before, values = conversation.since(0)[:step], conversation.session.values
-        self._recalled = recalled(
-            log,
-            self.journal.tenant,
-            card,
-            values.shown_terms(call),
-            conversation.context,
-            self.pack.pin,
-            before,
-            now,
-            partial(values.may_be_made, judgement.made),
-        )
+        may_be_made = partial(conversation.session.values.may_be_made, judgement.made)
+        self._recalled = cards.recalled(card, conversation.since(0)[:step], now, may_be_made)
         return self._recalled.card or card
 
     def _with_model_answers(self, conversation: Conversation, judgement: Judgement, decision: Decision) -> Decision:
@@ -696,12 +680,11 @@ class DecisionService:
             return decision
         granted = tuple(requests.granted[self._granted :])
         self._granted += len(granted)
-        person = decision.to_person
+        person = decision.for_person
         if decision.answer == "ask":
-            lines, first = requests.told(judgement.made.start), person
-            person = Text(lambda: "\n".join([str(first), *(line(each) for each in lines)]))
+            person = "\n".join([person, *map(line, requests.told(judgement.made.start))])
         queries, digest = decision.model_queries + len(granted), requests.digest(judgement.made.start)
-        return replace(decision, request=digest, granted=granted, model_queries=queries, to_person=person)
+        return replace(decision, request=digest, granted=granted, model_queries=queries, for_person=person)
 
 
 def _decision(
@@ -729,12 +712,10 @@ def _decision(
         said = [ground for ground in grounds if ground.posture != "shadow"]
         worst, shows_card = gravest([ground.answer for ground in said]), card.text if card is not None else ""
         named = f"{call.tool}: {', '.join(each.name for each in actions)}" if actions else call.tool
-        told = partial(feedback, pack, named, worst, said, runs=allowed, approval=approval, card=shows_card)
-        text = Text(partial(told, shown=shown, earlier=earlier, failures=failures))
+        about: dict[str, Any] = {"card": shows_card, "shown": shown, "earlier": earlier, "failures": failures}
+        text = feedback(pack, named, worst, said, runs=allowed, approval=approval, **about)
         shown_call = replace(made, arguments={**made.arguments, **untold_by(judgement)})
-        # The text must describe the current facts, even if it is written later.
-        seen = looked.known() if answer == "ask" else ()
-        person = Text(lambda: for_person(shown_call, grounds, seen))
+        person = for_person(shown_call, grounds, looked.known() if answer == "ask" else ())
     unguarded = not judgement.fault and is_unguarded(pack, judgement, grounds)
     parts = (answer, allowed, enforced, grounds, unguarded, text, person, approval)
     found = Decision(name, call.tool, dict(call.arguments), *parts, card=card, earlier=earlier)

@@ -5,7 +5,7 @@ read first and the call is decided again.
 """
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,7 +21,7 @@ from bylaw.record.entry import Conflict, Draft, Entry, Kind, is_altered
 from bylaw.record.journal import Answers, LogError
 from bylaw.record.log import Log
 from bylaw.record.stop import NO_STOPS, Stops
-from bylaw.record.use import Use, read_use, use_entry
+from bylaw.record.use import Use, encode_use, read_use, use_id
 from bylaw.shield.approving import lifted_by, rests_on
 from bylaw.shield.decision import Decision
 from bylaw.trace.event import Approved, Call, Event, Message, Result, Trajectory
@@ -96,24 +96,32 @@ class LiveState(Struct):
     """Approvals by reviewers, by id. The decision lists the policies covered by each approval."""
     handed_over: int = 0
     """The number of events before the last handover."""
+    last_call: str = ""
+    """The id of the last event if it is a call."""
 
-    def note_event(self, event: Event) -> None:
-        self.events += 1
-        if isinstance(event, Message) and event.handover is not None:
-            self.handed_over = self.events
-            self.asked.clear()
-
-    def note_decision(self, decision: Decision, call: str) -> None:
-        """Record the decision on a call. A resumed call is no longer interrupted."""
-        self.decided += 1
-        match decision.repeats:
-            case "interrupted":
-                self.interrupted[decision.call] = decision
-            case "resumed":
-                self.interrupted.pop(decision.call, None)
-            case "" if decision.is_put:
-                self.asked[call] = decision
-            case "":
+    def note(self, value: Any, time: float = 0.0) -> None:
+        """Record the value of an entry that was read or written."""
+        self.length += 1
+        match value:
+            case Message() | Call() | Result():
+                self.events += 1
+                self.last_call = value.id if isinstance(value, Call) else ""
+                if isinstance(value, Message) and value.handover is not None:
+                    self.handed_over = self.events
+                    self.asked.clear()
+            case Decision():
+                self.decided += 1
+                if value.repeats == "interrupted":
+                    self.interrupted[value.call] = value
+                elif value.repeats == "resumed":
+                    self.interrupted.pop(value.call, None)
+                elif value.is_put:
+                    self.asked[self.last_call] = value
+            case Use(status="taken"):
+                self.uses.setdefault(self.events - 1, []).append(value)
+            case Change(status="approved"):
+                self.yeses[value.approval] = Approved(value.by, (), value.note, value.approval, time)
+            case _:
                 pass
 
 
@@ -199,32 +207,25 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
     if entry.id and entry.id.startswith(_REQUEST):
         digest, _, name = entry.id.removeprefix(f"{_REQUEST}{entry.conversation}/").partition("/")
         state.requests[name] = (digest, state.decided)
+    value: Any = None
     match entry.kind:
         case "event":
-            history.events.append(event := _read_event(body))
-            state.note_event(event)
-            if state.handed_over == state.events:
-                history.before = len(history.approvals)
+            history.events.append(value := _read_event(body))
         case "decision":
-            decision = read_decision(body)
-            history.decisions.append(decision)
+            value = read_decision(body)
+            history.decisions.append(value)
             history.steps.append(state.events - 1)
-            call = history.events[-1] if history.events else None
-            if call is not None and not decision.repeats:
-                call = history.events[-1] = marked(call, decision, state.yeses)
-            state.note_decision(decision, call.id if isinstance(call, Call) else "")
+            if history.events and not value.repeats:
+                history.events[-1] = marked(history.events[-1], value, state.yeses)
         case "approval":
-            change = _change(body)
-            history.approvals.append(change)
-            if change.status == "approved":
-                state.yeses[change.approval] = Approved(change.by, (), change.note, change.approval, entry.time)
+            history.approvals.append(value := _change(body))
         case "use":
-            use: Use = read_use(body)
-            if use.status == "taken":
-                state.uses.setdefault(state.events - 1, []).append(use)
+            value = read_use(body)
         case "opening" | "removal" | "stop" | "attestation":
             pass
-    state.length = (entry.position or 0) + 1
+    state.note(value, entry.time)
+    if entry.kind == "event" and state.handed_over == state.events:
+        history.before = len(history.approvals)
     return history
 
 
@@ -281,8 +282,8 @@ class ConversationJournal:
         self.tenant = tenant
         self.state = LiveState()
         self.id = id or (uuid.uuid4().hex if log is not None else "")
-        self._may_be_known = self._may_be_new = log is not None and bool(id)
-        """Whether the log may contain the conversation, and whether the conversation may be new."""
+        self._may_be_known = log is not None and bool(id)
+        """Whether the log may contain the conversation."""
 
     @property
     def may_be_known(self) -> bool:
@@ -304,23 +305,12 @@ class ConversationJournal:
         if self.log is not None:
             self.log.read_stops(self.tenant)
 
-    def take_for_new(self) -> bool:
-        """Start without reading the log if the log is unlikely to contain the conversation. Return whether this was
-        possible.
-
-        If the log does contain it, the log rejects the first decision.
-        """
-        if self.log is None or self.state.length or not self._may_be_new or self.stops_are_stale:
-            return False
-        self._may_be_known = self.log.was_written_to(self.tenant, self.id)
-        return not self._may_be_known
-
-    def read(self, *, after: int = 0, settled: bool) -> list[Entry]:
-        """Return the entries after a position. Without `settled`, they may not be on disk yet."""
+    def read(self, *, after: int = 0) -> list[Entry]:
+        """Return the entries after a position. They may not be on disk until `settle` returns."""
         if self.log is None:
             return []
-        entries = self.log.conversation(self.tenant, self.id, after=after, settled=settled)
-        self.is_unsettled = self.is_unsettled or bool(entries and not settled)
+        entries = self.log.conversation(self.tenant, self.id, after=after, settled=False)
+        self.is_unsettled = self.is_unsettled or bool(entries)
         return entries
 
     def has_more_than(self, entries: int) -> bool:
@@ -333,8 +323,7 @@ class ConversationJournal:
             self.is_unsettled = False
 
     def forget(self) -> None:
-        self._may_be_known, self._may_be_new = True, False
-        self.is_unsettled = False
+        self._may_be_known, self.is_unsettled = True, False
 
     def accepts(self, drafts: Sequence[Draft], answers: Answers) -> bool:
         """Return whether the drafts were written. If another writer wrote first, none of them is written."""
@@ -369,7 +358,7 @@ class ConversationJournal:
 
 
 class Attempt:
-    """Decisions and their log entries. There are no entries without a log."""
+    """Decisions and their log entries. Nothing is encoded without a log."""
 
     drafts: Sequence[Draft] = ()
     mutations = 0
@@ -379,60 +368,62 @@ class Attempt:
         self.conversation = conversation
         self.stops = journal.stops
         self.decisions: list[Decision] = []
-        self.uses: dict[int, list[Use]] = {}
-        """The uses of limits by these decisions, by the step of the call."""
-        self.events: list[Event] = []
-        self._calls: list[str] = []
-        self._bodies: list[tuple[Kind, bytes, str]] = []
+        self._events = 0
+        self._entries: list[tuple[Any, Kind, bytes, str]] = []
+        """The value, kind, body and id of each entry of this conversation."""
         self._elsewhere: list[Draft] = []
 
+    @property
+    def uses(self) -> list[Use]:
+        """The uses of limits by these decisions."""
+        return [value for value, *_ in self._entries if isinstance(value, Use) and value.status == "taken"]
+
     def open(self, opening: Opening) -> None:
-        self._bodies.append(("opening", encode(opening), f"{OPENING}{uuid.uuid4().hex}"))
+        self._add(opening, "opening", encode, f"{OPENING}{uuid.uuid4().hex}")
 
     def add_events(self) -> None:
         """Add all events so far. Refused calls no longer count towards limits."""
-        if self._journal.log is None:
-            return
         state = self._journal.state
-        events = self.conversation.since(state.events + len(self.events))
-        for event in events:
-            self._bodies.append(("event", event_body(event), ""))
-            back = given_back(self.conversation, event, state.uses)
-            self._bodies.extend(("use", *use_entry(replace(use, status="returned"))) for use in back)
-        self.events += events
+        for event in self.conversation.since(state.events + self._events):
+            self._events += 1
+            self._add(event, "event", event_body)
+            for use in given_back(self.conversation, event, state.uses):
+                self._add_use(replace(use, status="returned"))
 
-    def decide(self, decision: Decision, call: Call | None = None, name: str = "", uses: Sequence[Use] = ()) -> None:
+    def decide(self, decision: Decision, name: str = "", uses: Sequence[Use] = ()) -> None:
         """Add a decision and its uses of limits, after all events so far."""
         self.decisions.append(decision)
-        self._calls.append(call.id if call is not None else "")
-        if self._journal.log is None:
-            return
         self.add_events()
-        self._bodies.append(("decision", decision_body(decision), name))
-        self._bodies.extend(("use", *use_entry(use)) for use in uses)
-        if uses:
-            self.uses[self._journal.state.events + len(self.events) - 1] = list(uses)
+        self._add(decision, "decision", decision_body, name)
+        for use in uses:
+            self._add_use(use)
 
     def add(self, draft: Draft) -> None:
         if draft.conversation == self._journal.id:
-            self._bodies.append((draft.kind, draft.body, draft.id))
+            self._entries.append((None, draft.kind, draft.body, draft.id))
         else:
             self._elsewhere.append(draft)
+
+    def _add_use(self, use: Use) -> None:
+        self._add(use, "use", encode_use, use_id(use))
+
+    def _add(self, value: Any, kind: Kind, encoded: Callable[[Any], bytes], id: str = "") -> None:
+        self._entries.append((value, kind, encoded(value) if self._journal.log is not None else b"", id))
 
     def close(self, named: Named | None = None) -> None:
         """Add the remaining events. The first entry gets the idempotency key. Without a log, everything becomes valid
         immediately.
         """
+        self.add_events()
         if self._journal.log is None:
             self.note()
             return
-        self.add_events()
         journal, revision = self._journal, self.stops.revision
         tenant, id, length, drafts = journal.tenant, journal.id, journal.state.length, list[Draft]()
         first = journal.first if length else None
         begun = named.id(id) if named is not None else ""
         try:
-            for at, (kind, body, name) in enumerate(self._bodies, length):
+            for at, (_, kind, body, name) in enumerate(self._entries, length):
                 if kind in ("opening", "event"):
                     # The entry has a few more levels than its content.
                     refuse_deep(body, DEEPEST + 10)
@@ -446,13 +437,8 @@ class Attempt:
 
     def note(self) -> None:
         """Apply the written entries to the state."""
-        state = self._journal.state
-        for event in self.events:
-            state.note_event(event)
-        for decision, call in zip(self.decisions, self._calls, strict=True):
-            state.note_decision(decision, call)
-        state.uses |= self.uses
-        state.length += len(self._bodies)
+        for value, *_ in self._entries:
+            self._journal.state.note(value)
 
 
 def given_back(conversation: Conversation, event: Event, uses: Mapping[int, Sequence[Use]]) -> Sequence[Use]:

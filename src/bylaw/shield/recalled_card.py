@@ -35,6 +35,10 @@ class Recalled(Struct, frozen=True):
     home: str = ""
     yes: Message | None = None
 
+    @property
+    def confirmation(self) -> Confirmation | None:
+        return self.yes.confirmation if self.yes is not None else None
+
     def name_of(self, decision: Decision) -> str:
         """Return the id for the entry of a decision if another request may search for its card. Otherwise return an
         empty string.
@@ -104,68 +108,57 @@ class _Home(Struct, frozen=True):
         return zip(self.numbers[self.put :], self.events[self.put :], strict=True)
 
 
-def recalled(
-    log: Log,
-    tenant: str,
-    card: Card,
-    terms: str,
-    context: Mapping[str, Any],
-    pin: str,
-    before: Sequence[Event],
-    now: float,
-    may_be_made: Callable[[int], bool],
-) -> Recalled:
-    """Return the earlier card to use in place of a new one.
+class EarlierCards:
+    """The cards that a principal was shown for any spelling of a call, in earlier requests."""
 
-    `before` contains the events before the call. `terms` is equal for all spellings of the call. `may_be_made` reports
-    whether any spelling of the call may have run since a given step.
-    """
-    homes, name = _homes(log, tenant, terms, context, pin)
-    ended = max((each.ends_yes() for each in homes), default=0)
-    for each in homes:
-        is_same = (each.card.digest, each.card.text) == (card.digest, card.text)
-        if not is_same or not each.stands(now):
-            continue
-        if not each.is_continued(before):
-            continue
-        yes = each.yes()
-        if yes is not None and (yes[0] < ended or may_be_made(each.put - 1)):
-            continue
-        return Recalled(name, each.card, each.name, each.id, yes[1] if yes is not None else None)
-    return Recalled(name)
+    def __init__(self, log: Log, tenant: str, terms: str, context: Mapping[str, Any], pin: str) -> None:
+        """`terms` is equal for all spellings of the call. `pin` identifies the pack."""
+        self._homes: list[_Home] = []
+        self._next = ""
+        if not is_signed_in(context):
+            return
+        key = fingerprint([terms, context[PRINCIPAL], pin])[:32]
+        for number in range(1, AGAIN):
+            name = f"card:{key}/{number}"
+            entry = log.named(tenant, name)
+            if entry is None:
+                self._next = name
+                return
+            id = entry.conversation or ""
+            if (home := _home(name, id, log.conversation(tenant, id))) is not None:
+                self._homes.append(home)
 
+    def recalled(self, card: Card, before: Sequence[Event], now: float, may_be_made: Callable[[int], bool]) -> Recalled:
+        """Return the earlier card to use in place of a new one.
 
-def was_declined(
-    log: Log, tenant: str, terms: str, context: Mapping[str, Any], pin: str, before: Sequence[Event], now: float
-) -> bool:
-    """Whether the user declined a card for any spelling of the call with a button and has not answered a later card."""
-    homes, _ = _homes(log, tenant, terms, context, pin)
-    declined = max((each.declined(now) for each in homes), default=0)
-    last = max((at for at, each in enumerate(before) if _has_spoken([each])), default=-1)
-    for each in homes if declined else ():
-        yes = each.yes()
-        if yes is not None and yes[0] > declined:
+        `before` contains the events before the call. `may_be_made` reports whether any spelling of the call may have
+        run since a given step.
+        """
+        ended = max((each.ends_yes() for each in self._homes), default=0)
+        for each in self._homes:
+            is_same = (each.card.digest, each.card.text) == (card.digest, card.text)
+            if not is_same or not each.stands(now) or not each.is_continued(before):
+                continue
+            yes = each.yes()
+            if yes is not None and (yes[0] < ended or may_be_made(each.put - 1)):
+                continue
+            return Recalled(self._next, each.card, each.name, each.id, yes[1] if yes is not None else None)
+        return Recalled(self._next)
+
+    def was_declined(self, before: Sequence[Event], now: float) -> bool:
+        """Whether the user declined a card with a button and has not answered a later card."""
+        declined = max((each.declined(now) for each in self._homes), default=0)
+        if not declined:
             return False
-        is_later = each.numbers[each.put] > declined and each.put <= last
-        if is_later and continues(each.events[: each.put], before):
-            return False
-    return bool(declined)
-
-
-def _homes(log: Log, tenant: str, terms: str, context: Mapping[str, Any], pin: str) -> tuple[Sequence[_Home], str]:
-    if not is_signed_in(context):
-        return (), ""
-    key = fingerprint([terms, context[PRINCIPAL], pin])[:32]
-    homes: list[_Home] = []
-    for number in range(1, AGAIN):
-        name = f"card:{key}/{number}"
-        entry = log.named(tenant, name)
-        if entry is None:
-            return homes, name
-        id = entry.conversation or ""
-        if (home := _home(name, id, log.conversation(tenant, id))) is not None:
-            homes.append(home)
-    return homes, ""
+        last = max((at for at, each in enumerate(before) if _has_spoken([each])), default=-1)
+        for each in self._homes:
+            yes = each.yes()
+            if yes is not None and yes[0] > declined:
+                return False
+            is_later = each.numbers[each.put] > declined and each.put <= last
+            if is_later and continues(each.events[: each.put], before):
+                return False
+        return True
 
 
 def _home(name: str, id: str, entries: Sequence[Entry]) -> _Home | None:
@@ -176,10 +169,6 @@ def _home(name: str, id: str, entries: Sequence[Entry]) -> _Home | None:
         if isinstance(each, Call) and each.card is not None:
             return _Home(name, id, events, numbers, at, each.card)
     return None
-
-
-def confirmation_of(found: Recalled) -> Confirmation | None:
-    return found.yes.confirmation if found.yes is not None else None
 
 
 def is_of_one_chat(first: Sequence[Event], then: Sequence[Event]) -> bool:

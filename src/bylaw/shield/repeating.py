@@ -4,10 +4,9 @@ Each request is answered once, and a call is not made twice. An earlier decision
 information contradicts it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.engine.conversation import GIVEN_UP, Conversation
@@ -24,30 +23,8 @@ DONE_BEFORE = "This call was made before, and its result is known. Do not make i
 """The message for a repeated request whose call already has a result."""
 
 
-class Interruption(Struct, frozen=True):
-    """A record that an allowed call was interrupted."""
-
-    id: str
-    decision: Decision
-
-
-class Resumption(Struct, frozen=True):
-    id: str
-    tool: str
-    arguments: Mapping[str, Any]
-
-
 Repeated = Decision | int
 """The earlier decision, or the step of a call to decide again."""
-
-
-def resumable(conversation: Conversation, before: Decision | None, wanted: Resumption) -> int | None:
-    """Return the step of an interrupted call that may continue, or None if the call differs or has a result."""
-    if before is None or (before.tool, before.arguments) != (wanted.tool, dict(wanted.arguments)):
-        return None
-    events = conversation.events
-    made = max((at for at, event in enumerate(events) if isinstance(event, Call) and event.id == wanted.id), default=-1)
-    return None if made < 0 or has_result(events, made) else made
 
 
 def has_result(events: Sequence[Event], step: int) -> bool:

@@ -8,9 +8,11 @@ import threading
 import warnings
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from types import TracebackType
 from typing import Any, Self
+
+from msgspec.structs import replace
 
 from bylaw.consent import is_message
 from bylaw.engine import door
@@ -23,7 +25,6 @@ from bylaw.shield.decision import Decision
 from bylaw.shield.decision_service import DecisionService, WantedDecisions
 from bylaw.shield.history import Named
 from bylaw.shield.host import Channel, Host
-from bylaw.shield.repeating import Interruption, Resumption
 from bylaw.shield.settling import LoopSettling, settle
 from bylaw.trace.event import Card, Confirmation, Event, Trajectory
 
@@ -48,7 +49,6 @@ class LiveSession:
         self._by = by
         self._lock = threading.RLock()
         """Serialises access, because frameworks run tools in several threads."""
-        self._handed_over = 0
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
         """Report a user message. Set `whole=False` if it contained anything besides text, such as a voice note or a
@@ -107,11 +107,11 @@ class LiveSession:
         """
         given = door.context(context) or {}
         with self._lock:
-            before = self._service.open().handed_over
+            before = self._service.opened().handed_over
             self._apply(Mutation("vouch", {"context": given}))
             ours = self._service.speaks_for
             self._service.speaks_for = {**ours, **given} if goes_on(ours, given) else given
-            return self._service.open().handed_over != before
+            return self._service.opened().handed_over != before
 
     def unheard(self) -> None:
         """Record that the agent and the user may have exchanged unreported messages. Rules about their messages become
@@ -191,7 +191,7 @@ class LiveSession:
         if self.shield.log is None:
             # With a log, a failed turn leaves no trace.
             with self._lock:
-                door.none_waits(self._service.open().waiting(), [each[2] for each in calls if len(each) == 3])
+                door.none_waits(self._service.opened().waiting(), [each[2] for each in calls if len(each) == 3])
         return [self._asked_call(tool, given, id[0] if id else "", time) for tool, given, *id in calls]
 
     async def take_async(
@@ -302,25 +302,22 @@ class LiveSession:
         Just before the call runs, compare the page with the page from the decision (`is_same_on`).
         """
         with self._lock:
-            return self._service.open().page_tool(id)
+            return self._service.opened().page_tool(id)
 
     def is_same_on(self, id: str, snapshot: str) -> bool:
         """Whether an allowed call would still have the same effect on the page, given a new snapshot."""
         with self._lock:
-            return self._service.open().is_same_on(id, snapshot)
+            return self._service.opened().is_same_on(id, snapshot)
 
     def asked(self, id: str) -> Decision | None:
         """Return the decision on a call if the call was stopped and somebody was asked."""
         with self._lock:
-            before, state = self._service.open().handed_over, self._service.state
-            if before != self._handed_over:
-                self._handed_over = before
-                state.asked.clear()
-            return state.asked.get(id)
+            conversation, state = self._service.opened(), self._service.state
+            return state.asked.get(id) if conversation.handed_over == state.handed_over else None
 
     def interrupt(self, id: str, decision: Decision) -> None:
         """Interrupt an allowed call so that it can continue later, in any worker."""
-        self._settle(WantedDecisions(again=Interruption(id, decision)))
+        self._settle(WantedDecisions(again=lambda _: replace(decision, repeats="interrupted", call=id)))
 
     def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
         """Continue an interrupted call. Return its decision once, or None if the call must be decided again.
@@ -328,7 +325,8 @@ class LiveSession:
         A call is decided again if it is not waiting, has a result, or was stopped. It is also decided again if the user
         has written, the facts are stale, or a policy objects because of later events.
         """
-        return next(iter(self._settle(WantedDecisions(again=Resumption(id, tool, arguments), by=self._by))), None)
+        again = partial(DecisionService.resumed, id=id, tool=tool, arguments=arguments, by=self._by)
+        return next(iter(self._settle(WantedDecisions(again=again, by=self._by))), None)
 
     def flush(self) -> None:
         """Write all events since the last decision to disk."""
@@ -342,6 +340,7 @@ class LiveSession:
         with self._lock:
             if not self._service.unwritten:
                 self._service.catch_up()
+                self._service.settle_reading()
 
     def _apply(self, mutation: Mutation) -> None:
         with self._lock:
@@ -352,8 +351,6 @@ class LiveSession:
 
     def _settle(self, wanted: WantedDecisions) -> list[Decision]:
         with self._lock:
-            if self.shield.log is None:
-                return self._service.attempt(wanted).decisions
             return settle(self._service, self.shield.log, wanted)
 
     @cached_property
@@ -402,13 +399,13 @@ class LiveSession:
     @property
     def length(self) -> int:
         with self._lock:
-            return self._service.open().length
+            return self._service.opened().length
 
     @property
     def running(self) -> list[str]:
         """The ids of allowed calls that have no result and were not interrupted."""
         with self._lock:
-            return [call.id for call in self._service.open().running().values()]
+            return [call.id for call in self._service.opened().running().values()]
 
     @property
     def position(self) -> int:
@@ -417,7 +414,7 @@ class LiveSession:
 
     def since(self, step: int) -> Sequence[Event]:
         with self._lock:
-            return self._service.open().since(step)
+            return self._service.opened().since(step)
 
     def trajectory(self, agent: str = "") -> Trajectory:
         """Return the conversation in the form that an audit reads. Marks refused calls, approvals and look-ups by the
@@ -430,7 +427,7 @@ class LiveSession:
     def allowance(self) -> Allowance | None:
         """What the user's messages so far allow. None without messages, or if the pack does not use requests."""
         with self._lock:
-            requests = self._service.open().session.requests
+            requests = self._service.opened().session.requests
             return None if requests is None else requests.latest()
 
     def __reduce__(self) -> Any:

@@ -1,6 +1,5 @@
 """Limits the work for one request. Code counts its steps here if its work grows with the input."""
 
-from collections.abc import Callable
 from contextvars import ContextVar
 
 from bylaw.errors import BylawError
@@ -20,8 +19,6 @@ class Cost:
 
     def __init__(self, steps: int = STEPS) -> None:
         self._most = self._left = steps
-        self.pause: Callable[[], None] | None = None
-        """Called between two pieces of work to let other requests run first."""
 
     def __enter__(self) -> None:
         self._before = _COST.set(self)
@@ -34,8 +31,6 @@ class Cost:
         self._left -= steps
         if self._left < 0:
             self.check()
-        if self.pause is not None:
-            self.pause()
 
     def check(self) -> None:
         """Raise an error if the request has used up its steps, even if other code has caught an earlier `TooCostly`."""

@@ -138,8 +138,8 @@ BUGS = (
     Bug(
         "a paused call resumes twice",
         "shield/history.py",
-        "                self.interrupted.pop(decision.call, None)\n",
-        "                pass\n",
+        "                    self.interrupted.pop(value.call, None)\n",
+        "                    pass\n",
     ),
     Bug(
         "a model's answer counts for every later call",
