@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 EXPORT = ("uv", "export", "--quiet", "--no-header", "--no-annotate", "--no-emit-workspace", "--no-default-groups")
-SERVICE = ("serve", "postgres", "parquet", "sql", "read-sql", "read-shell", "zstd", "otel")
+SERVICE = ("serve", "postgres", "parquet", "sql", "read-sql", "zstd", "otel")
 FILES = {
     "build.txt": ("--only-group", "build"),
     "dev.txt": ("--group", "dev"),

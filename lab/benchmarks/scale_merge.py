@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 import time
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 
 from bylaw.audit.batch import update as nightly
 from bylaw.audit.batch.run import Outcome
-from bylaw.audit.batch.shard import Job, Shard, counts_schema
-from bylaw.audit.batch.tables import TABLES, WRITTEN, arrow_schema
+from bylaw.audit.batch.shard import Job, Shard
+from bylaw.audit.batch.tables import COUNTS, TABLES, WRITTEN, arrow_schema
 from bylaw.audit.request import Request
 
 CALLS, FLAGGED = 3, 20
@@ -34,7 +34,7 @@ POLICIES = [
     {"policy": f"policy-{n}", "severity": "high", "strict": "compliant", "determined": "compliant"} for n in range(3)
 ]
 NUMBERS = [["agent", "bot", "trajectories", 1], ["tool", "cancel_appointment", "calls", CALLS]]
-COUNTS = json.dumps({"numbers": NUMBERS, "evidence": {}, "limited": [], "faults": [], "times": []})
+COUNTED = json.dumps({"numbers": NUMBERS, "evidence": {}, "limited": [], "faults": [], "times": []})
 
 
 class Clock:
@@ -69,8 +69,8 @@ class Made:
         count = sum(map(len, self._names))
         first = date.today() - timedelta(days=self._days)
         writers = {
-            name: pq.ParquetWriter(folder / f"{name}.parquet", schema_of(name), **WRITTEN)
-            for name in ("counts", *TABLES)
+            name: pq.ParquetWriter(folder / f"{name}.parquet", arrow_schema(name, in_part=True), **WRITTEN)
+            for name in (COUNTS, *TABLES)
         }
         place = 0
         for named in self._names:
@@ -88,15 +88,9 @@ class Made:
         return count
 
 
-def schema_of(name: str) -> pa.Schema:
-    return counts_schema() if name == "counts" else arrow_schema(name, in_part=True)
-
-
 def rows_of(name: str, numbers: range, days: list[date], place: int) -> pa.Table:
     """Return the rows of these conversations, starting at this position."""
-    each = {"conversations": 1, "counts": 1, "calls": CALLS, "findings": 1, "missing_facts": 1, "open_questions": 0}[
-        name
-    ]
+    each = {"conversations": 1, COUNTS: 1, "calls": CALLS, "findings": 1, "missing_facts": 1, "open_questions": 0}[name]
     chosen = [n for n in range(len(numbers)) if name not in ("findings", "missing_facts") or n % FLAGGED == 0]
     at = [n for n in chosen for _ in range(each)]
     size = len(at)
@@ -104,13 +98,13 @@ def rows_of(name: str, numbers: range, days: list[date], place: int) -> pa.Table
         "conversation": [f"conversation-{numbers[n]:012x}" for n in at],
         "ordinal": [place + n for n in at],
         "day": [days[n] for n in at],
-        "counts": [COUNTS] * size,
-        "earliest": [0.0] * size,
-        "latest": [1.0] * size,
+        COUNTS: [COUNTED] * size,
+        "started": [datetime.fromtimestamp(0, UTC)] * size,
+        "ended": [datetime.fromtimestamp(1, UTC)] * size,
         "policies": [POLICIES if name == "calls" else []] * size,
         "record": [RECORD * 8 if n % FLAGGED == 0 else None for n in at],
     }
-    schema = schema_of(name)
+    schema = arrow_schema(name, in_part=True)
     columns = [pa.array(values[field.name] if field.name in values else [None] * size, field.type) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 

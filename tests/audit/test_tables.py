@@ -320,7 +320,8 @@ def test_tables_of_several_row_groups_open_and_hold_the_same(
     want = sharded(logs, str(shop.pack), shop.root / "want", size=1 << 30, world=shop.world).out
     # Row groups of parts and of tables whose words differ from one to the next.
     monkeypatch.setattr("bylaw.audit.batch.shard.HELD", 2)
-    monkeypatch.setattr("bylaw.audit.batch.tables.GROUP", 2)
+    for size in ("MERGED", "GROUP"):
+        monkeypatch.setattr(f"bylaw.audit.batch.tables.{size}", 2)
     out = sharded(logs, str(shop.pack), shop.root / "out", size=1 << 30, world=shop.world).out
     assert written(out) == written(want)
     groups = [pq.ParquetFile(file).num_row_groups for file in (out / "tables" / "calls").rglob("*.parquet")]

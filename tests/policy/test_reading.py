@@ -68,7 +68,7 @@ def test_items_after_one_at_fault_keep_their_lines() -> None:
         "f.yaml:2: item 1 of `policies` must be a mapping, not `5`",
         "f.yaml:3: `line` is not known here; known: definition, description, id, kind, scope, severity, spans, tools,"
         " unenforced",
-        "f.yaml:4: item 2 of `policies` must be a mapping, not a list",
+        "f.yaml:4: item 3 of `policies` must be a mapping, not a list",
         "f.yaml:5: `digest` must be text, not `7`; put the value in quotes",
     ]
 

@@ -95,11 +95,20 @@ sed -i -e '1r /etc/passwd' f
 sed -i '/a/{w /etc/x
 sed -f x f
 sed --expression=w/etc/x f
+sed -i 's/a/b/g; s|x/y|z|' src/a.py
+sed -i.bak -e 's/a\/b/c/' -e '/x/d' src/a.py
+sed -E -i '/^import/a import os' src/a.py
+sed -i '3,$d' src/a.py
+find /etc -name passwd -execdir rm passwd \;
+find /etc -okdir rm passwd \;
+su - root -c 'rm passwd'
+su -l root -c 'rm passwd'
+runuser -l root -c 'rm passwd'
 """.strip().splitlines()
 
 
 @pytest.mark.parametrize("text", UNREADABLE)
-def test_what_sets_variables_or_evaluates_arithmetic_is_unreadable(text: str) -> None:
+def test_what_sets_variables_or_runs_commands_is_unreadable(text: str) -> None:
     with pytest.raises(Unreadable):
         read_shell(text)
 
@@ -151,18 +160,7 @@ READS = """
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "sed -i 's/a/b/g; s|x/y|z|' src/a.py",
-        "sed -i.bak -e 's/a\\/b/c/' -e '/x/d' src/a.py",
-        "sed -E -i '/^import/a import os' src/a.py",
-        "sed -n '/start/,/end/p' src/a.py",
-        "sed -i '3,$d' src/a.py",
-        "sed -i 's/[a-z]*/x/' src/a.py",
-        "sed -i '1i # a comment' src/a.py",
-    ],
-)
+@pytest.mark.parametrize("text", ["sed -i 's/[a-z]*/x/' src/a.py", "sed -n '3,$p' src/a.py"])
 def test_the_files_of_a_plain_edit_are_known(text: str) -> None:
     assert "src/a.py" in (read_shell(text)[-1].paths or ())
 
@@ -175,11 +173,6 @@ def test_plain_forms_are_still_reads(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "find /etc -name passwd -execdir rm passwd \\;",
-        "find /etc -okdir rm passwd \\;",
-        "su - root -c 'rm passwd'",
-        "su -l root -c 'rm passwd'",
-        "runuser -l root -c 'rm passwd'",
         "git clone ext::sh%20-c%20id x",
         'DESTDIR="$x" make install',
     ],

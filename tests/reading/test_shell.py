@@ -131,13 +131,52 @@ def last(text: str) -> Command:
     return read_shell(text)[-1]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["rm x", "\\rm x", "r''m x", "$'\\162m' x", "/bin/rm x", "busybox rm x", "env A=b nice rm x", "sudo -u root rm x",
-     "sh -c 'sh -c \"rm x\"'", "timeout 3 sh -c 'rm x'", "find . -delete", "find . -exec rm {} +", "ls | xargs -0 rm"],
-)  # fmt: skip
+@pytest.mark.parametrize("text", ["rm x", "r''m x", "/bin/rm x", "env A=b rm x", "sudo -u root rm x", "timeout 3 rm x"])
 def test_a_removal_is_one_by_any_spelling(text: str) -> None:
     assert last(text).program == "rm"
+
+
+RUN_OTHERS = r"""
+\rm x
+$'\162m' x
+busybox rm x
+env A=b nice rm x
+sh -c 'sh -c "rm x"'
+timeout 3 sh -c 'rm x'
+find . -delete
+find . -exec rm {} +
+ls | xargs -0 rm
+find /etc -name x -execdir rm x ';'
+su - bob -c 'rm x'
+find . -okdir rm x ';'
+rm {a,/etc/b}
+(cd a && ls); ls
+cd a | ls; ls
+cd a & ls
+sh -c 'cd a'; ls
+if cd a; then ls; fi
+for i in 1 2; do rm x; cd ..; done
+while ls; do cd a; done; ls
+echo "$(cat a $(ls))" <(head b)
+cat <<< x
+cat $(ls)
+x=1; ls
+export X=1
+lower=1 ls
+./env rm x
+ls &
+ls &> x
+ls ;; ls
+ls 12> x
+ls =cat
+""".strip().splitlines()
+BROKEN = ["cat <<E\n$(head b)\nE", "cat <<'E'\n$(head b)\nE", "ls &&", "ls |\n", "&& ls", "ls\n|| ls"]
+
+
+@pytest.mark.parametrize("text", [*RUN_OTHERS, *BROKEN])
+def test_anything_but_simple_commands_is_unreadable(text: str) -> None:
+    with pytest.raises(Unreadable):
+        read_shell(text)
 
 
 def test_a_command_has_options_operands_and_files() -> None:
@@ -159,7 +198,7 @@ def test_a_command_has_options_operands_and_files() -> None:
         ('git push "$x"', True),
         ("git push origin -- -f", False),
         ("git push origin main", False),
-        ('git push origin "main-$x"', False),
+        ('git push origin "main-$x"', True),
     ],
 )
 def test_an_option_is_found_in_clusters_and_abbreviations(text: str, may: bool) -> None:
@@ -184,7 +223,6 @@ def test_an_option_is_found_in_clusters_and_abbreviations(text: str, may: bool) 
         ("cd a && rm ~/x", None),
         ("rm '~/x'", ["~/x"]),
         ('rm "$x"', None),
-        ("rm {a,/etc/b}", None),
         ('cd "$x" && rm a', None),
     ],
 )
@@ -193,9 +231,8 @@ def test_the_paths_of_a_command(text: str, paths: list[str] | None) -> None:
     assert found == (None if paths is None else tuple(paths))
 
 
-def test_privilege_and_wrappers_are_kept() -> None:
-    command = last("sudo env A=b sh -c 'rm x'")
-    assert command.wrappers == ("sudo", "env", "sh")
+def test_privilege_and_variables_are_kept() -> None:
+    command = last("sudo env A=b rm x")
     assert command.is_privileged
     assert [name for name, _ in command.assignments] == ["A"]
     assert not last("rm x").is_privileged
@@ -211,30 +248,18 @@ def test_privilege_and_wrappers_are_kept() -> None:
         ("cd a; ls", {"", "a"}),
         ("cd a\nls", {"", "a"}),
         ("cd a || ls", {"", "a"}),
-        ("(cd a && ls); ls", {""}),
-        ("cd a | ls; ls", {""}),
-        ("cd a & ls", {""}),
         ('cd "$x" && ls', None),
         ("cd ~ && ls", None),
         ("cd - && ls", None),
         ("cd && ls", None),
-        ("sh -c 'cd a'; ls", {""}),
-        ("cd a && sh -c 'cd b && ls'", {"a/b"}),
-        ("if cd a; then ls; fi", {"", "a"}),
         ("cd a && cd b || ls", {"", "a", "a/b"}),
-        ("for i in 1 2; do rm x; cd ..; done", None),
-        ("while ls; do cd a; done; ls", None),
+        ("cd a || cd b && ls", {"", "a", "b", "a/b"}),
+        ("cd a && ls | cat && rm x", {"", "a"}),
+        ("cd a; cd b && ls", {"b", "a/b"}),
     ],
 )
 def test_the_folder_of_a_command_is_followed(text: str, directories: set[str] | None) -> None:
     assert last(text).directories == directories
-
-
-def test_what_is_inside_words_and_texts_is_read() -> None:
-    assert sorted(programs('echo "$(cat a $(ls))" <(head b)')) == ["cat", "echo", "head", "ls"]
-    assert programs("cat <<E\n$(head b)\nE") == ["head", "cat"]
-    assert programs("cat <<'E'\n$(head b)\nE") == ["cat"]
-    assert last("python3 - <<'E'\nprint(1)\nE").operands == ("-",)
 
 
 # A real shell runs nothing that was not read.
@@ -313,21 +338,19 @@ PIECES = [
 SEEDS = [
     "ls 'a' \"b\" x",
     "ls x | cat y",
-    "cat <<E\nls x\nE\nls y",
-    'for i in x y; do ls "$i"; done',
-    "if ls; then cat; fi",
-    "ls $(cat x) `ls`",
-    "[[ -f x ]] && ls",
-    "sh -c 'ls x; cat y'",
+    "ls x; cat y\nls y",
+    'ls "$i" && cat x || ls y',
+    "ls $x ${x} *",
+    "timeout 3 ls x; cat y",
     "a=1 ls x",
+    "A=1 ls x",
     "ls x # rm y\ncat z",
-    "case x in a) ls;; *) cat;; esac",
-    "{ ls; }; (cat x)",
-    "ls $'a\\'b' x",
-    "cat <<'E' | ls\nrm x\nE\n",
+    "cat a\\ b \\' 'c'd\"e\"",
     "ls 2>/dev/null <x",
-    "[ -f x ] && cat x",
-    "[[ -f x ]] && cat x",
+    "ls x > y 2>&1",
+    "cd x && ls; cat y",
+    "sudo -n ls x && env A=b cat",
+    "time -p ls x",
 ]
 PROGRAMS = ("rm", "ls", "cat", "xargs", "x", "y")
 
@@ -356,8 +379,8 @@ def test_a_real_shell_runs_only_what_was_read(seed: int, name: str, tmp_path: Pa
         except Unreadable:
             continue
         written = [word.text for command in read for word in command.files_written]
-        if any(command.program == "sh" for command in read) or any("/dev" in each for each in written):
-            continue  # a script of this name, a file that is not in the folder
+        if any("/dev" in each for each in written):
+            continue  # a file that is not in the folder
         tried += 1
         log, folder = tmp_path / f"log{tried}", tmp_path / f"folder{tried}"
         folder.mkdir()
@@ -371,14 +394,7 @@ def test_a_real_shell_runs_only_what_was_read(seed: int, name: str, tmp_path: Pa
             timeout=20,
             check=False,
         )
-        names = {name for command in read for name in (command.program, *command.wrappers)}
+        names = {command.program for command in read}
         assert set(log.read_text().split()) <= names, text
         if not any(command.writes for command in read):
             assert os.listdir(folder) == [], text
-
-
-@pytest.mark.parametrize(
-    "text", ["find /etc -name x -execdir rm x ';'", "su - bob -c 'rm x'", "find . -okdir rm x ';'"]
-)
-def test_a_command_may_run_in_the_folder_of_a_file_or_user(text: str) -> None:
-    assert all(each.directories is None for each in read_shell(text) if each.program == "rm")

@@ -80,7 +80,7 @@ PASSENGERS: dict[str, Any] = {
     [
         ([{"name": "Ann", "bags": 1.5}], "`passengers[0].bags` is not a whole number"),
         ([{"name": "Ann"}, {"name": 7}], "`passengers[1].name` is a number, but the tool requires text"),
-        ([{"name": "Ann"}, "Bob"], "`passengers[1]` is of another type, but the tool requires an object"),
+        ([{"name": "Ann"}, "Bob"], "`passengers[1]` is text, but the tool requires an object"),
         ([{"bags": 1}], "`passengers[0].name` is missing"),
         ([{"name": "Ann", "vip": True}], ""),
         ([{"name": "Ann", "seat": "cockpit"}], "`passengers[0].seat` is not one of its declared values"),

@@ -16,6 +16,7 @@ from bylaw.policy.tool import (
     Tool,
     ToolsFile,
     WrittenAction,
+    WrittenCall,
     WrittenElement,
     WrittenPages,
     WrittenReads,
@@ -51,8 +52,6 @@ _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "url": ("url", frozenset(("scheme", "host", "path", "query"))),
 }
 """The kind of action for each value of `reads`, and its possible conditions."""
-_NEEDS = {"sql": ("sqlglot", "read-sql"), "shell": ("tree_sitter_bash", "read-shell")}
-"""The package that each reader needs, and the extra that installs it."""
 _SCHEMAS: Mapping[TakenType, str] = {
     "text": "string",
     "money": "string",
@@ -84,18 +83,7 @@ def action_tools(
                 type = "text"
             schema = {"type": _SCHEMAS[type], "title": str(taken.title), "optional": taken.optional}
             parameters[key] = {each: value for each, value in schema.items() if value}
-        kept = (
-            "effect",
-            "description",
-            "refused",
-            "surely_refused",
-            "also_called",
-            "title",
-            "put_as",
-            "show",
-            "changes",
-        )
-        told = {each: getattr(record, each) for each in (*kept, "effects")}
+        told = {each: getattr(record, each) for each in WrittenCall.__struct_fields__}
         yield name, WrittenTool(parameters=parameters, **told), _listed(record.of)
 
 
@@ -210,7 +198,7 @@ class _Reader:
 
     def _target(self, body: WrittenTarget, at: tuple[str, ...]) -> TargetTerms:
         page = self._pattern(body.page, *at, "page") if body.page != "" else None
-        element = self._element(WrittenElement(body.role, body.name, body.named), at)
+        element = self._element(body, at)
         within = self._named(body.within, (*at, "within")) if body.within is not None else None
         if not element.roles and not element.name and element.named is None:
             hint = "name the element by `role`, `name` or `named`"
@@ -238,10 +226,8 @@ class _Reader:
             self._fault(f"`{how}` is not a known format", *at, hint=f"use one of {', '.join(_AS)}")
             return None
         kind, known = _AS[how]
-        module, extra = _NEEDS.get(how, ("", ""))
-        if module and find_spec(module) is None:
-            hint = f"pip install 'bylaw[{extra}]'"
-            self._fault(f"no installed package reads `{how}`", *at, hint=hint)
+        if how == "sql" and find_spec("sqlglot") is None:
+            self._fault("no installed package reads `sql`", *at, hint="pip install 'bylaw[read-sql]'")
         given = {field for field in body.__struct_fields__ if getattr(body, field) not in ("", [], None, False)}
         for field in sorted(given - known - {"argument", "as_"}):
             self._fault(

@@ -247,8 +247,6 @@ class _Resolving:
                 raise NotTaken(f"no action is declared for {part.words}")
             fitted += fitting
             for action in fitting:
-                if action.effect == "write" and part.kind == "shell" and part.value.is_repeated:
-                    raise NotTaken(f"{part.words} may run any number of times. Make a separate call for each run")
                 self.is_evidence = self.is_evidence and shows_facts(action, part.value)
                 act = place if part.target is None else part.target.act
                 found.append((self._made(action, part), self._untold(action, part), act))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from bylaw.reading.shell import Command
+    from bylaw.reading.shell_command import Command
 
 _LINE = re.compile(r"([^\[\]*]+?)(?: \[([^\[\]*]+)\])?( \*paths\*)?")
 _PATH = re.compile(r"[\w.][\w./:,+-]*(?:\[[\w.,-]+\])?")

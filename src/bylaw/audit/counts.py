@@ -70,30 +70,15 @@ class Counts:
             "times": self.times,
         }
 
-    def add(self, record: Mapping[str, Any]) -> None:
-        """Add the counts of a part from its `record`."""
+    def add(self, record: Mapping[str, Any], times: int = 1) -> None:
+        """Add the counts of a part from its `record`, or of several equal parts."""
         for *key, count in record["numbers"]:
-            self.numbers[tuple(key)] += count
+            self.numbers[tuple(key)] += count * times
         for pack, graded in record["evidence"].items():
-            self.evidence[pack].add_graded(graded)
-        self.limited += msgspec.convert(record["limited"], list[LimitedCall])
-        self.faults += record["faults"]
+            self.evidence[pack].add_graded(graded, times)
+        self.limited += msgspec.convert(record["limited"], list[LimitedCall]) * times
+        self.faults += record["faults"] * times
         self._reach(record["times"])
-
-    def remove(self, record: Mapping[str, Any], times: int = 1) -> None:
-        """Subtract counts that were added several times (`times`). The earliest and latest times do not change."""
-        for *key, count in record["numbers"]:
-            self.numbers[tuple(key)] -= count * times
-            if not self.numbers[tuple(key)]:
-                del self.numbers[tuple(key)]
-        for pack, graded in record["evidence"].items():
-            self.evidence[pack].remove_graded(graded, times)
-        for call in msgspec.convert(record["limited"], list[LimitedCall]):
-            for _ in range(times):
-                self.limited.remove(call)
-        for fault in record["faults"]:
-            for _ in range(times):
-                self.faults.remove(fault)
 
     def with_limits(self, packs: Sequence[Pack]) -> "Counts":
         """Return a copy in which calls that exceeded a limit are violations."""

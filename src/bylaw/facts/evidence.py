@@ -99,18 +99,9 @@ class EvidenceCount:
         self.add_graded(other.graded)
         self._mapped |= other._mapped
 
-    def add_graded(self, graded: Mapping[str, Mapping[EvidenceGrade, int]]) -> None:
+    def add_graded(self, graded: Mapping[str, Mapping[EvidenceGrade, int]], times: int = 1) -> None:
         for tool, grades in graded.items():
-            self.graded.setdefault(tool, Counter()).update(grades)
-
-    def remove_graded(self, graded: Mapping[str, Mapping[EvidenceGrade, int]], times: int = 1) -> None:
-        """Subtract counts that had been added `times` times."""
-        for tool, grades in graded.items():
-            held = self.graded[tool]
-            held.subtract({grade: count * times for grade, count in grades.items()})
-            self.graded[tool] = +held
-            if not self.graded[tool]:
-                del self.graded[tool]
+            self.graded.setdefault(tool, Counter()).update({grade: count * times for grade, count in grades.items()})
 
     def found(self) -> tuple[LookupEvidence, ...]:
         """Return the counts by tool, ordered by number of results, highest first."""

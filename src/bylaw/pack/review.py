@@ -119,12 +119,10 @@ def read_signatures(root: Path) -> dict[str, Signature]:
 
 
 def sides_of(folder: PackFolder) -> dict[str, Sides]:
-    policies = folder.parts.get("policies")
     rules = _records(folder, "rules")
     functions = [_functions(text) for text in folder.guards.values()]
-    listed = cast(list[Any], policies.data.get("policies") or []) if policies is not None else []
     made: dict[str, Sides] = {}
-    for body in (cast(dict[str, Any], each) for each in listed if isinstance(each, dict)):
+    for body in _records(folder, "policies"):
         name = str(body.get("id", ""))
         own = [rule for rule in rules if str(rule.get("policy", rule.get("id"))) == name]
         check = [
@@ -174,48 +172,46 @@ def _functions(text: str) -> dict[str, ast.FunctionDef]:
         return {}
 
 
-def _learned(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """Return the learned weights and the margin, because they decide whether a rule stops a call."""
-    source = folder.parts.get("weights")
-    weights = cast(dict[str, Any], source.data.get("weights") or {}) if source is not None else {}
-    own = {name: weights[name] for rule in rules if (name := str(rule.get("id"))) in weights}
-    return [own, source.data.get("eps")] if own and source is not None else []
+def _section(folder: PackFolder, part: str, name: str) -> dict[str, Any]:
+    source = folder.parts.get(part)
+    return cast(dict[str, Any], source.data.get(name) or {}) if source is not None else {}
 
 
 def _records(folder: PackFolder, part: str) -> list[dict[str, Any]]:
-    source = folder.parts.get(part)
-    listed = cast(list[Any], source.data.get(part) or []) if source is not None else []
+    listed = cast(list[Any], _section(folder, part, part) or [])
     return [cast(dict[str, Any], each) for each in listed if isinstance(each, dict)]
 
 
+def _learned(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
+    """Return the learned weights and the margin, because they decide whether a rule stops a call."""
+    weights = _section(folder, "weights", "weights")
+    own = {name: weights[name] for rule in rules if (name := str(rule.get("id"))) in weights}
+    return [own, folder.parts["weights"].data.get("eps")] if own else []
+
+
 def _predicates(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    source = folder.parts.get("rules")
-    known = cast(dict[str, Any], source.data.get("predicates") or {}) if source is not None else {}
     formulas = " ".join(str(rule.get("formula")) for rule in rules)
-    return {name: body for name, body in known.items() if name in formulas}
+    return {name: body for name, body in _section(folder, "rules", "predicates").items() if name in formulas}
 
 
 def _shown(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
     """Return the facts that users see before they confirm a call, because the consent covers these facts."""
-    asks = any(isinstance(body, dict) and "consented" in body for body in _predicates(folder, rules).values())
-    source = folder.parts.get("tools")
-    data = source.data if source is not None and asks else {}
-    tools: dict[str, Any] = {**(data.get("tools") or {}), **(data.get("actions") or {})}
+    if not any(isinstance(body, dict) and "consented" in body for body in _predicates(folder, rules).values()):
+        return []
+    tools: dict[str, Any] = {**_section(folder, "tools", "tools"), **_section(folder, "tools", "actions")}
     found = {name: [body["show"], body.get("put_as")] for name, body in tools.items() if body and body.get("show")}
     return [found] if found else []
 
 
 def _performed(folder: PackFolder, check: list[Any]) -> list[Any]:
     """Return the actions that a check names, because they decide which calls the check covers."""
-    source = folder.parts.get("tools")
-    actions = cast(dict[str, Any], source.data.get("actions") or {}) if source is not None else {}
-    if source is None or not actions:
-        return []
     text = json.dumps(check, default=str)
+    actions = _section(folder, "tools", "actions")
     named = {name: body for name, body in actions.items() if name in text or '"effect"' in text}
-    tables = source.data.get("tables")
-    shared = [source.data.get("otherwise"), source.data.get("pages"), *([tables] if tables else [])]
-    return [named, *shared] if named else []
+    if not named:
+        return []
+    data = folder.parts["tools"].data
+    return [named, data.get("otherwise"), data.get("pages"), *([data["tables"]] if data.get("tables") else [])]
 
 
 def _cases(folder: PackFolder, names: set[str]) -> list[Any]:

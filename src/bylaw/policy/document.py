@@ -6,12 +6,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
+from os.path import isdir
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.text.day import month_number
+from bylaw.text.day import days
 
 HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
@@ -478,15 +479,11 @@ def _text(name: str, path: Path, read: Reader) -> str:
 
 
 def _why_none(path: Path, root: Path) -> tuple[str, str]:
-    try:
-        if path.is_dir() and path.samefile(root):
-            return "is the pack's own folder", "name a file or a folder in it"
-        is_folder = path.is_dir()
-    except (OSError, ValueError):
-        is_folder = False
-    return (
-        ("is a folder without text files", f"text files end with {', '.join(TEXTS)}") if is_folder else (_MISSING, "")
-    )
+    if not isdir(path):
+        return _MISSING, ""
+    if path.samefile(root):
+        return "is the pack's own folder", "name a file or a folder in it"
+    return "is a folder without text files", f"text files end with {', '.join(TEXTS)}"
 
 
 def _is_text(path: Path, folder: Path) -> bool:
@@ -504,10 +501,6 @@ _SAYS_NOW = re.compile(
 )
 _ONLY_AS_OF = re.compile(r"^\W*as of\s+(?:\w+day,?\s+)?(?P<when>\d{4}-\d\d-\d\d|[\w ,.]{4,24}\d{4})\W*$", re.IGNORECASE)
 """If the sentence continues after the date, it states an effective date, not the current time."""
-_ISO = re.compile(r"(\d{4})([-/.])(\d\d)\2(\d\d)")
-_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
-_MONTH_FIRST = re.compile(r"([a-z]+)\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})", re.IGNORECASE)
-_DAY_FIRST = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?\.?\s+(?:of\s+)?([a-z]+)\.?,?\s+(\d{4})", re.IGNORECASE)
 _HOUR = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*(am|pm|a\.m\.|p\.m\.)?", re.IGNORECASE)
 
 
@@ -534,23 +527,16 @@ def stated_clock(document: Document) -> Clock | None:
 
 
 def _time_in(text: str) -> datetime | None:
-    numbers: tuple[int, int, int] | None = None
-    end = 0
-    if match := _ISO.match(text):
-        numbers, end = (int(match[1]), int(match[3]), int(match[4])), match.end()
-    elif match := _DOTTED.match(text):
-        numbers, end = (int(match[3]), int(match[2]), int(match[1])), match.end()
-    elif (match := _MONTH_FIRST.match(text)) and (month := month_number(match[1])):
-        numbers, end = (int(match[3]), month, int(match[2])), match.end()
-    elif (match := _DAY_FIRST.match(text)) and (month := month_number(match[2])):
-        numbers, end = (int(match[3]), month, int(match[1])), match.end()
-    if numbers is None:
+    """Return the time at the start of a text. The text begins with a full date that has only one reading."""
+    found = [each for each in days(text.lower()) if each.start == 0 and each.year]
+    if len(found) != 1:
         return None
-    clock = _HOUR.search(text[end : end + 20])
+    (day,) = found
+    clock = _HOUR.search(text[day.end : day.end + 20])
     hour, minute, second = (int(part or 0) for part in clock.group(1, 2, 3)) if clock else (0, 0, 0)
     if clock and clock[4]:
         hour = hour % 12 + (12 if clock[4].lower().startswith("p") else 0)
     try:
-        return datetime(*numbers, hour, minute, second)
+        return datetime(day.year, day.month, day.day, hour, minute, second)
     except ValueError:
         return None

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import stat
+from os.path import isdir, isfile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -176,7 +177,7 @@ class PackFolder(Struct):
             return None
         place, reach = self.manifest_source.place("document"), Reach(self.root)
         # Folders outside the pack are not even listed.
-        far = [name for name in named if _is_folder(self.root / name) and not reach.holds(self.root / name)]
+        far = [name for name in named if isdir(self.root / name) and not reach.holds(self.root / name)]
         files = [pair for name in named for pair in find_files(name, self.root)] if not far else []
         if far := far or [name for name, path in files if not reach.holds(path)]:
             self.faults.append(outside(far[0], place=place))
@@ -211,12 +212,12 @@ def find_folder(name: str) -> Path:
 
 def _no_pack(path: Path) -> UsageError:
     known = ", ".join(ready_packs())
-    if _is_file(path):
+    if isfile(path):
         folder = path.parent if (path.parent / "pack.yaml").is_file() else None
         hint = f"pass its folder: {folder}" if folder is not None else "pass the folder that contains pack.yaml"
         return UsageError("a pack is a folder, but this is a file", place=str(path), hint=hint)
-    if not _is_folder(path):
-        beside = (found.parent.name for found in path.parent.glob("*/pack.yaml")) if _is_folder(path.parent) else ()
+    if not isdir(path):
+        beside = (found.parent.name for found in path.parent.glob("*/pack.yaml")) if isdir(path.parent) else ()
         close = meant(path.name, (*beside, *ready_packs()))
         given = f"pass a folder with a pack.yaml, or the name of a built-in pack: {known}"
         hint = close if close.startswith("did you mean") else given
@@ -241,7 +242,8 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
     faults += wrong
     layers = [root]
     if manifest.base:
-        below = _folder(root / str(manifest.base)) or _ready_folder(str(manifest.base))
+        base = _resolved(root / str(manifest.base))
+        below = base if base is not None and isdir(base) else _ready_folder(str(manifest.base))
         if below is not None and not files.reach.holds(below):
             faults.append(outside(str(manifest.base), place=source.place("base")))
         elif below is not None:
@@ -299,7 +301,7 @@ def _manifest(files: "_Files", root: Path) -> Read[Manifest]:
 
 def _files(layer: Path, root: Path, manifest: Manifest) -> list[tuple[str, Path]]:
     names = ["pack.yaml", *(f"{part}.yaml" for part in _PARTS)]
-    found = [(name, layer / name) for name in names if _is_file(layer / name)]
+    found = [(name, layer / name) for name in names if isfile(layer / name)]
     reach = Reach(root)
     for name in named_documents(manifest) if layer == root else ():
         if reach.holds(root / name):
@@ -313,29 +315,7 @@ def _files(layer: Path, root: Path, manifest: Manifest) -> list[tuple[str, Path]
 
 def _matching(layer: Path, pattern: str) -> list[Path]:
     """Return the regular files that match a pattern. Reading a folder would fail, and reading a pipe would block."""
-    return sorted(path for path in layer.glob(pattern) if _is_file(path))
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
-
-
-def _folder(path: Path) -> Path | None:
-    try:
-        found = path.resolve()
-        return found if found.is_dir() else None
-    except (OSError, ValueError, RuntimeError):
-        return None
+    return sorted(path for path in layer.glob(pattern) if isfile(path))
 
 
 def _ready_folder(name: str) -> Path | None:
@@ -348,11 +328,8 @@ def _name(path: Path, root: Path) -> str:
     """
     if path.is_relative_to(root):
         return path.relative_to(root).as_posix()
-    return (
-        f"../{path.relative_to(root.resolve().parent).as_posix()}"
-        if path.is_relative_to(root.resolve().parent)
-        else path.name
-    )
+    beside = root.resolve().parent
+    return f"../{path.relative_to(beside).as_posix()}" if path.is_relative_to(beside) else path.name
 
 
 class _Files:
@@ -369,7 +346,7 @@ class _Files:
         return self.data(path) or b""
 
     def yaml(self, path: Path, *, shared: tuple[str, ...] = ()) -> Located | None:
-        if not _is_file(path):
+        if not isfile(path):
             if path.name == "pack.yaml":
                 self._faults.append(ManifestError("no pack.yaml", place=str(path.parent)))
             return None

@@ -51,20 +51,25 @@ class WrittenCardFact(Struct, frozen=True, forbid_unknown_fields=True):
     unit: Scalar = ""
 
 
-class WrittenTool(Struct, frozen=True, forbid_unknown_fields=True):
+class WrittenCall(Struct, frozen=True, forbid_unknown_fields=True):
+    """The fields that tools and actions share in tools.yaml."""
+
     effect: Scalar = ""
     description: Scalar = ""
     refused: Scalar = ""
     surely_refused: Scalar = ""
-    returns: Scalar = ""
-    alters: Scalar = ""
     also_called: list[Scalar] = []
     title: Scalar = ""
     put_as: Scalar | list[Scalar] = []
     show: dict[str, Scalar | WrittenCardFact] = {}
-    parameters: dict[str, Any] = {}
     changes: list[Scalar | WrittenChange] | None = None
     effects: list[WrittenEffect] = []
+
+
+class WrittenTool(WrittenCall, frozen=True, forbid_unknown_fields=True):
+    returns: Scalar = ""
+    alters: Scalar = ""
+    parameters: dict[str, Any] = {}
     trust: Trust | dict[str, Trust] = "content"
     mask: list[Scalar] = []
     mark: bool = False
@@ -80,14 +85,11 @@ class WrittenElement(Struct, frozen=True, forbid_unknown_fields=True):
     """A pattern that occurs in the element's name."""
 
 
-class WrittenTarget(Struct, frozen=True, forbid_unknown_fields=True):
+class WrittenTarget(WrittenElement, frozen=True, forbid_unknown_fields=True):
     """The target element of an action, under `on` of tools.yaml."""
 
     page: Scalar = ""
     """A pattern for the page's address, excluding the query."""
-    role: Scalar | list[Scalar] = []
-    name: Scalar = ""
-    named: Scalar = ""
     url: Scalar = ""
     """A pattern for a link's target."""
     within: WrittenElement | None = None
@@ -156,7 +158,7 @@ class WrittenTake(Struct, frozen=True, forbid_unknown_fields=True):
     """The part of the page that shows the value."""
 
 
-class WrittenAction(Struct, frozen=True, forbid_unknown_fields=True):
+class WrittenAction(WrittenCall, frozen=True, forbid_unknown_fields=True):
     """An action performed by calls to generic tools. Under `actions` of tools.yaml."""
 
     of: Scalar | list[Scalar] = []
@@ -165,17 +167,7 @@ class WrittenAction(Struct, frozen=True, forbid_unknown_fields=True):
     where: dict[str, Scalar] = {}
     fallback: bool = False
     """Whether the action applies only if no other action does."""
-    effect: Scalar = ""
     take: dict[str, Scalar | WrittenTake] = {}
-    description: Scalar = ""
-    refused: Scalar = ""
-    surely_refused: Scalar = ""
-    also_called: list[Scalar] = []
-    title: Scalar = ""
-    put_as: Scalar | list[Scalar] = []
-    show: dict[str, Scalar | WrittenCardFact] = {}
-    changes: list[Scalar | WrittenChange] | None = None
-    effects: list[WrittenEffect] = []
 
 
 _UNCHANGED_BY: tuple[Scalar, ...] = (
@@ -332,6 +324,13 @@ _SHAPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
     **dict.fromkeys(("string", "integer", "number"), (str, int, float)),
 }
+_CHOICES = frozenset(("anyOf", "oneOf", "enum"))
+
+
+def _kinds_of(declared: Mapping[str, Any]) -> list[str]:
+    """Return the types that a JSON schema allows. Empty if it allows any type."""
+    kinds: Any = declared.get("type")
+    return [str(kind) for kind in (cast(list[Any], kinds) if isinstance(kinds, list) else [kinds] if kinds else [])]
 
 
 def _names(schema: Any) -> Iterator[str]:
@@ -348,7 +347,7 @@ def _is_plain_text(schema: Any) -> bool:
     if not isinstance(schema, dict):
         return False
     declared: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
-    return declared.get("type") == "string" and declared.keys().isdisjoint(("enum", "anyOf", "oneOf"))
+    return declared.get("type") == "string" and declared.keys().isdisjoint(_CHOICES)
 
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -361,14 +360,13 @@ def _number_meant(schema: Any, text: str) -> int | float | None:
     if not isinstance(schema, dict):
         return None
     declared = cast(dict[str, Any], schema)
-    kinds = declared.get("type")
-    listed = {str(kind) for kind in (cast(list[Any], kinds) if isinstance(kinds, list) else [kinds])} - {"null"}
-    if not listed or not listed <= {"integer", "number"} or not _CHOICES.isdisjoint(declared):
-        return None
+    kinds = {*_kinds_of(declared)} - {"null"}
     plain = _PLAIN_NUMBER.fullmatch(text)
-    if plain is None or (plain[1] and "number" not in listed):
+    if plain is None or not kinds or not kinds <= {"integer", "number"} or not _CHOICES.isdisjoint(declared):
         return None
-    return float(text) if plain[1] else int(text)
+    if plain[1]:
+        return float(text) if "number" in kinds else None
+    return int(text)
 
 
 def _unfit(schema: Any, value: Any, is_required: bool) -> str:
@@ -378,23 +376,21 @@ def _unfit(schema: Any, value: Any, is_required: bool) -> str:
     if not isinstance(schema, dict):
         return ""
     declared: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
-    words, kinds = declared.get("enum"), declared.get("type")
-    if words is None and isinstance(kinds, str) and value.__class__ in _SHAPES.get(kinds, ()):
+    words, kind = declared.get("enum"), declared.get("type")
+    if words is None and isinstance(kind, str) and value.__class__ in _SHAPES.get(kind, ()):
         return ""
     if value.__class__ is str and isinstance(words, list) and value in words:
         return ""
-    listed: list[Any] = cast(list[Any], kinds) if isinstance(kinds, list) else [kinds]
+    kinds = _kinds_of(declared)
     if value is None:
-        nullable = not is_required or "null" in listed or kinds is None
+        nullable = not is_required or "null" in kinds or not kinds
         return "" if nullable or (isinstance(words, list) and None in words) else "is null"
     if isinstance(words, list) and value not in words:
         return "is not one of its declared values"
-    shapes = [_SHAPES[kind] for kind in listed if isinstance(kind, str) and kind in _SHAPES]
-    if not shapes or len(shapes) < len([kind for kind in listed if kind != "null"]):
+    if not {*kinds} - {"null"} or not {*kinds} - {"null"} <= _SHAPES.keys():
         return ""
-    return (
-        "" if any(isinstance(value, shape) for shape in shapes) else f"is not of type {' or '.join(map(str, listed))}"
-    )
+    fits = any(isinstance(value, _SHAPES[kind]) for kind in kinds if kind != "null")
+    return "" if fits else f"is not of type {' or '.join(kinds)}"
 
 
 def misfit(tool: Tool | None, arguments: Mapping[str, Any]) -> str:
@@ -429,9 +425,6 @@ def misfit(tool: Tool | None, arguments: Mapping[str, Any]) -> str:
     return ""
 
 
-_CHOICES = frozenset(("anyOf", "oneOf", "enum"))
-
-
 def _unlike(schema: Any, value: Any, place: str) -> str:
     """Return how and where a value differs from its declaration, including inside lists and objects.
 
@@ -440,37 +433,24 @@ def _unlike(schema: Any, value: Any, place: str) -> str:
     if not isinstance(schema, dict) or value is None:
         return ""
     declared = cast(dict[str, Any], schema)
-    kinds = declared.get("type")
-    if kinds == "string" and value.__class__ is str and _CHOICES.isdisjoint(declared):
+    if declared.get("type") == "string" and value.__class__ is str and _CHOICES.isdisjoint(declared):
         return ""
     for either in ("anyOf", "oneOf"):
         if isinstance(declared.get(either), list):
             found = [_unlike(each, value, place) for each in cast(list[Any], declared[either])]
             return "" if not found or "" in found else found[0]
-    named: list[Any] = cast(list[Any], kinds) if isinstance(kinds, list) else [kinds] if kinds else []
-    listed = {str(kind) for kind in named} - {"null"}
-    if isinstance(value, list):
-        return _unlike_list(declared, cast(list[Any], value), place, listed)
-    if isinstance(value, dict):
-        return _unlike_object(declared, cast(dict[str, Any], value), place, listed)
-    if why := _unlike_scalar(listed, value):
+    if why := _wrong_kind({*_kinds_of(declared)} - {"null"}, value):
         return f"`{place}` is {why}"
+    if isinstance(value, list):
+        items = enumerate(cast(list[Any], value))
+        return next((why for at, each in items if (why := _unlike(declared.get("items"), each, f"{place}[{at}]"))), "")
+    if isinstance(value, dict):
+        return _unlike_object(declared, cast(dict[str, Any], value), place)
     words = declared.get("enum")
-    if isinstance(words, list) and value not in words:
-        return f"`{place}` is not one of its declared values"
-    return ""
+    return f"`{place}` is not one of its declared values" if isinstance(words, list) and value not in words else ""
 
 
-def _unlike_list(declared: dict[str, Any], value: list[Any], place: str, listed: set[str]) -> str:
-    if listed and "array" not in listed:
-        return f"`{place}` is a list, but the tool requires {_named(listed)}"
-    items = declared.get("items")
-    return next((why for at, each in enumerate(value) if (why := _unlike(items, each, f"{place}[{at}]"))), "")
-
-
-def _unlike_object(declared: dict[str, Any], value: dict[str, Any], place: str, listed: set[str]) -> str:
-    if listed and "object" not in listed:
-        return f"`{place}` is an object, but the tool requires {_named(listed)}"
+def _unlike_object(declared: dict[str, Any], value: dict[str, Any], place: str) -> str:
     parts = declared.get("properties")
     if not isinstance(parts, dict):
         return ""
@@ -482,39 +462,35 @@ def _unlike_object(declared: dict[str, Any], value: dict[str, Any], place: str, 
     others = declared.get("additionalProperties", True)
     for name, each in value.items():
         if name not in fields and others is False and "patternProperties" not in declared:
-            return (
-                f"`{place}.{name}` is not a field of the object; it has {', '.join(f'`{field}`' for field in fields)}"
-            )
+            has = ", ".join(f"`{field}`" for field in fields)
+            return f"`{place}.{name}` is not a field of the object; it has {has}"
         if why := _unlike(fields.get(name, others), each, f"{place}.{name}"):
             return why
     return ""
 
 
-def _named(listed: set[str]) -> str:
-    called = {"array": "a list", "object": "an object", "boolean": "true or false", "string": "text"}
-    return " or ".join(sorted(called.get(kind, "a number") for kind in listed))
+_NAMED = {"array": "a list", "object": "an object", "boolean": "true or false", "string": "text"}
+_KINDS = {list: "array", dict: "object", bool: "boolean", str: "string"}
 
 
-def _unlike_scalar(declared: set[str], value: Any) -> str:
-    if not declared:
+def _wrong_kind(kinds: set[str], value: Any) -> str:
+    """Return why a value has none of these types. Tools accept a number and its text form."""
+    kind = _KINDS.get(value.__class__, "number")
+    is_numeric = kind in ("number", "string") and not kinds.isdisjoint(("integer", "number"))
+    if not kinds or (kind in kinds and kind != "number") or (is_numeric and "string" in kinds):
         return ""
-    if not declared & {"string", "integer", "number"}:
-        is_so = isinstance(value, bool) and "boolean" in declared
-        return "" if is_so else f"of another type, but the tool requires {_named(declared)}"
-    if isinstance(value, bool):
-        return "" if "boolean" in declared else f"true or false, but the tool requires {_named(declared)}"
-    if "string" in declared:
-        return "" if isinstance(value, str) or len(declared) > 1 else "a number, but the tool requires text"
-    if isinstance(value, int):
-        return ""
-    if isinstance(value, str) and declared == {"integer"} and not _WHOLE.fullmatch(value.strip()):
+    if not is_numeric:
+        requires = " or ".join(sorted(_NAMED.get(each, "a number") for each in kinds))
+        return f"{_NAMED.get(kind, 'a number')}, but the tool requires {requires}"
+    is_whole = "number" not in kinds
+    if is_whole and isinstance(value, str) and not _WHOLE.fullmatch(value.strip()):
         # `1.000` means one to some tools and a thousand to others.
         return "not a whole number in plain digits, but the tool requires one"
     number = _number(value)
     if number is None:
         return "not a number, but the tool requires one"
-    is_whole = number == number.to_integral_value()
-    return "not a whole number, but the tool requires one" if declared == {"integer"} and not is_whole else ""
+    is_so = not is_whole or number == number.to_integral_value()
+    return "" if is_so else "not a whole number, but the tool requires one"
 
 
 def _number(value: Any) -> Decimal | None:

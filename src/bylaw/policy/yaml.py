@@ -8,8 +8,23 @@ that all errors are reported together. Later readers can rely on the structure a
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, NoReturn, TypeVar, cast
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    NoReturn,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 import yaml
@@ -41,20 +56,20 @@ class Located:
     def __init__(self, file: str, data: Any, places: dict[YamlPath, str]) -> None:
         self.file = file
         self.data: dict[str, Any] = cast(dict[str, Any], data) if isinstance(data, dict) else {}
-        self._places = places
+        self.places = places
 
     def place(self, *path: str | int) -> str:
         """Return the `file:line` of the value at `path`, or of its nearest parent."""
         at: YamlPath = path
-        while at and at not in self._places:
+        while at and at not in self.places:
             at = at[:-1]
-        return self._places.get(at, self.file)
+        return self.places.get(at, self.file)
 
     def with_data(self, data: dict[str, Any]) -> "Located":
-        return Located(self.file, data, self._places)
+        return Located(self.file, data, self.places)
 
     def with_places(self, places: dict[YamlPath, str]) -> "Located":
-        return Located(self.file, self.data, {**self._places, **places})
+        return Located(self.file, self.data, {**self.places, **places})
 
     def shared_out(self, section: str) -> "Located":
         """If a section uses `get_a, get_b: ...`, return the file with a separate entry for each name."""
@@ -62,40 +77,20 @@ class Located:
         if not isinstance(given, dict) or not any("," in name for name in cast(dict[str, Any], given)):
             return self
         made: dict[str, Any] = {}
-        places = dict(self._places)
+        places = dict(self.places)
         for key, body in cast(dict[str, Any], given).items():
             for name in [part.strip() for part in key.split(",")] if "," in key else (key,):
                 if not name or name in made:
                     what = f"`{name}` is given twice" if name else f"`{key}` has an extra comma"
                     raise YamlError(what, place=self.place(section, key))
                 made[name] = body
-                inside = [at for at in self._places if at[:2] == (section, key)]
-                places.update({(section, name, *at[2:]): self._places[at] for at in inside})
+                inside = [at for at in self.places if at[:2] == (section, key)]
+                places.update({(section, name, *at[2:]): self.places[at] for at in inside})
         return Located(self.file, {**self.data, section: made}, places)
 
     def under(self, name: str) -> "Located":
         """If the file is a list, return a file with the list under this name."""
-        return Located(self.file, {name: self.data[""]}, {(name, *at): line for at, line in self._places.items()})
-
-    def at(self, path: YamlPath) -> Any:
-        value: Any = self.data
-        for part in path:
-            value = value[part]
-        return value
-
-    def without(self, path: YamlPath, names: Sequence[str | int]) -> "Located":
-        """Return the file without these keys in the mapping at `path`, or without this item in the list."""
-        left: Any = self.at(path).copy()
-        for name in names:
-            del left[name]
-        places, depth = self._places, len(path)
-        if isinstance(index := names[0], int):
-            inside = [at for at in places if at[:depth] == path and len(at) > depth and int(at[depth]) >= index]
-            moved = {(*path, int(at[depth]) - 1, *at[depth + 1 :]): at for at in inside if at[depth] != index}
-            gone = frozenset(inside)
-            places = {at: line for at, line in places.items() if at not in gone}
-            places |= {now: self._places[before] for now, before in moved.items()}
-        return Located(self.file, replaced(self.data, path, left), places)
+        return Located(self.file, {name: self.data[""]}, {(name, *at): line for at, line in self.places.items()})
 
     def over(self, base: "Located") -> "Located":
         """Merge this file over `base`: sections by name, lists of records by `id`.
@@ -103,45 +98,29 @@ class Located:
         Records in lists are merged key by key. So are records in sections that extend their base. Elsewhere, this
         file's value replaces the base's value.
         """
-        data, places = dict(base.data), dict(base._places)
+        data, positions = dict(base.data), dict[YamlPath, int]()
         for name, section in self.data.items():
             below = data.get(name)
+            data[name] = section
             if isinstance(section, dict) and isinstance(below, dict):
                 own, kept = cast(dict[str, Any], section), cast(dict[str, Any], below)
                 both = own.keys() & kept.keys() if name in _COMPLETED else ()
                 data[name] = {**kept, **own, **{each: _completed(own[each], kept[each]) for each in both}}
-                moved = {at: at for at in self._places if at[:1] == (name,)}
             elif isinstance(section, list) and isinstance(below, list):
-                own, kept = cast(list[Any], section), cast(list[Any], below)
-                ids = {_id(record): index for index, record in enumerate(kept) if _id(record)}
-                merged, positions = list(kept), dict[int, int]()
-                for index, record in enumerate(own):
-                    at = ids.pop(_id(record), len(merged))
-                    merged[at : at + 1] = [_completed(record, merged[at]) if at < len(kept) else record]
-                    positions[index] = at
+                merged = list(cast(list[Any], below))
+                ids = {id: place for place, record in enumerate(merged) if (id := _id(record))}
+                for index, record in enumerate(cast(list[Any], section)):
+                    at = positions[name, index] = ids.pop(_id(record), len(merged))
+                    merged[at : at + 1] = [_completed(record, each) for each in merged[at : at + 1]] or [record]
                 data[name] = merged
-                moved = {
-                    at: (name, positions[int(at[1])], *at[2:]) for at in self._places if at[:1] == (name,) and at[1:]
-                }
-            else:
-                data[name] = section
-                moved = {at: at for at in self._places if at[:1] == (name,)}
-            places.update({there: self._places[here] for here, there in moved.items()})
-        return Located(self.file, data, places)
+        moved = {(*at[:1], positions.get(at[:2], at[1]), *at[2:]): line for at, line in self.places.items() if at[1:]}
+        return Located(self.file, data, {**base.places, **moved})
 
 
 def _completed(record: Any, below: Any) -> Any:
     if isinstance(record, dict) and isinstance(below, dict):
         return {**cast(dict[str, Any], below), **cast(dict[str, Any], record)}
     return cast(Any, record)
-
-
-def replaced(data: Any, path: YamlPath, value: Any) -> Any:
-    if not path:
-        return value
-    copy = data.copy()
-    copy[path[0]] = replaced(data[path[0]], path[1:], value)
-    return copy
 
 
 def _id(record: Any) -> str:
@@ -263,18 +242,10 @@ FileRecord = TypeVar("FileRecord")
 Scalar = str | int | float | bool
 """Any YAML scalar. The code that reads it converts it to text."""
 
-_KINDS = {
-    "str": "text",
-    "int": "a whole number",
-    "int | float": "a number",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "a mapping",
-}
 MOST = 100
-_PART = re.compile(r"\.(\w+)|\[(\d+)\]|\[(\.\.\.)\]")
-_EXPECTED = re.compile(r"Expected `(.*)`, got `(\w+)`")
-_INVALID = "Invalid enum value"
+"""The maximum number of faults to report for a file."""
+_FAULTY: Any = object()
+"""Replaces a value that is left out."""
 
 
 class ShapeError(BylawError):
@@ -292,122 +263,129 @@ class Read(NamedTuple, Generic[FileRecord]):
 
 def read_record(source: Located, kind: type[FileRecord]) -> Read[FileRecord]:
     """Decode a file as a record. All fields of the record have defaults."""
-    faults: list[BylawError] = []
-    for _ in range(MOST):
-        try:
-            return Read(msgspec.convert(source.data, kind), source, faults)
-        except msgspec.ValidationError as error:
-            at, names, found = _found(source, kind, str(error))
-            faults += found[: MOST - len(faults)]
-            source = source.without(at, names)
-    faults.append(ShapeError("there are more errors of this kind", place=source.file))
-    return Read(kind(), source, faults)
-
-
-def _found(source: Located, kind: type[Any], message: str) -> tuple[YamlPath, Sequence[str | int], list[BylawError]]:
-    """Return the location and names in an error, and the errors to report. Nothing is reported for an empty value."""
-    expected = _EXPECTED.match(message)
-    at = _place(source, kind, message)
-    if message.startswith(_INVALID):
-        words = ", ".join(str(word) for each in _types(kind, at) for word in getattr(each, "values", ()))
-        message = f"{_name(at)} cannot be `{source.at(at)}`"
-        return at[:-1], at[-1:], [ShapeError(message, place=source.place(*at), hint=f"known: {words}")]
-    if expected is None:
-        # Search for unknown keys one by one. A key may contain any text, even part of a message.
-        at, names = next(found for each in (at, ()) if (found := (each, _unknown(source, kind, each)))[1])
-        hint = f"known: {', '.join(sorted(_known(kind, at)))}"
-        told = [
-            ShapeError(
-                f"{f'`{name}`' if name else 'a list'} is not known here", place=source.place(*at, name), hint=hint
-            )
-            for name in names[:MOST]
-        ]
-        return at, names, list(told)
-    wanted = [part for part in expected[1].split(" | ") if part != "null"]
-    if expected[2] == "null" and isinstance(at[-1], str):
-        return at[:-1], at[-1:], []
-    value = source.at(at)
-    said = "empty" if value is None else _kind_of(value)
-    hint = "put the value in quotes" if wanted == ["str"] and not isinstance(value, dict | list) else ""
-    fault = ShapeError(f"{_name(at)} must be {_words(wanted)}, not {said}", place=source.place(*at), hint=hint)
-    return at[:-1], at[-1:], [fault]
-
-
-def _unknown(source: Located, kind: type[Any], at: YamlPath) -> list[str]:
-    known = _known(kind, at)
-    return [name for name, _ in _items(source, at) if known and name not in known]
-
-
-def _items(source: Located, at: YamlPath) -> list[tuple[str, Any]]:
     try:
-        here: Any = source.at(at)
-    except (KeyError, IndexError, TypeError):
-        return []
-    return list(cast(dict[str, Any], here).items()) if isinstance(here, dict) else []
+        return Read(msgspec.convert(source.data, kind), source, [])
+    except msgspec.ValidationError:
+        fitting = _Fitting(source)
+    left = fitting.struct(source.data, kind, ())
+    faults: list[BylawError] = [*fitting.faults[:MOST]]
+    if len(fitting.faults) > MOST:
+        faults.append(ShapeError("there are more errors of this kind", place=source.file))
+    return Read(msgspec.convert(left, kind), Located(source.file, left, fitting.places()), faults)
 
 
-def _place(source: Located, kind: type[Any], message: str) -> YamlPath:
-    at: YamlPath = ()
-    _, stands_there, path = message.rpartition(" - at `$")
-    for name, index, key in _PART.findall(path) if stands_there else ():
-        at = (*at, _first_key(source, kind, message, at) if key else name or int(index))
-    return at
+class _Fitting:
+    """Leaves out the parts of a file that do not match a record, and reports them."""
 
+    def __init__(self, source: Located) -> None:
+        self._source = source
+        self._kept: dict[YamlPath, list[int]] = {}
+        """The positions of the remaining items of each list with a faulty item."""
+        self.faults: list[ShapeError] = []
 
-def _first_key(source: Located, kind: type[Any], message: str, at: YamlPath) -> str:
-    """Return the faulty key. It is the last key in the smallest set that still produces the message."""
-    keys = _items(source, at)
-    low, high = 0, len(keys) - 1
-    while low < high:
-        middle = (low + high) // 2
+    def struct(self, value: dict[str, Any], kind: type[Any], at: YamlPath) -> dict[str, Any]:
+        known = _types_of(kind)
+        left: dict[str, Any] = {}
+        for name, given in value.items():
+            if name not in known:
+                hint = f"known: {', '.join(sorted(known))}"
+                self._fault(f"`{name}` is not known here" if name else "a list is not known here", *at, name, hint=hint)
+            elif (fit := self._fit(given, known[name], (*at, name))) is not _FAULTY:
+                left[name] = fit
+        return left
+
+    def _fit(self, value: Any, kind: Any, at: YamlPath) -> object:
+        """Return the part of a value that matches a type. An empty value in a mapping counts as missing."""
+        options = _options(kind)
+        if value is None and type(None) not in options and Any not in options and isinstance(at[-1], str):
+            return _FAULTY
+        for option in options:
+            origin = get_origin(option)
+            if isinstance(value, dict) and isinstance(option, type) and issubclass(option, msgspec.Struct):
+                return self.struct(cast("dict[str, Any]", value), option, at)
+            if isinstance(value, dict) and origin is dict:
+                inner = {
+                    name: self._fit(each, get_args(option)[1], (*at, name))
+                    for name, each in cast("dict[str, Any]", value).items()
+                }
+                return {name: each for name, each in inner.items() if each is not _FAULTY}
+            if isinstance(value, list) and origin in (list, tuple):
+                items = [
+                    self._fit(each, get_args(option)[0], (*at, place))
+                    for place, each in enumerate(cast("list[Any]", value))
+                ]
+                self._kept[at] = [place for place, each in enumerate(items) if each is not _FAULTY]
+                return [each for each in items if each is not _FAULTY]
         try:
-            msgspec.convert(replaced(source.data, at, dict(keys[: middle + 1])), kind)
-            fits = True
+            msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            fits = str(error) != message
-        low, high = (middle + 1, high) if fits else (low, middle)
-    return keys[low][0] if keys else ""
+            self._misfit(value, options, at, str(error))
+            return _FAULTY
+        return cast(object, value)
+
+    def _misfit(self, value: Any, options: Sequence[Any], at: YamlPath, why: str) -> None:
+        names = [part for part in at if isinstance(part, str)]
+        name = f"item {at[-1] + 1} of `{names[-1]}`" if isinstance(at[-1], int) else f"`{at[-1]}`"
+        if "got `" not in why and not why.startswith("Invalid enum value"):
+            self._fault(f"{name} cannot be `{value}`", *at, hint=why.partition(" - at")[0].lower())
+            return
+        words = sorted(word for option in options if get_origin(option) is Literal for word in get_args(option))
+        if words and isinstance(value, str):
+            self._fault(f"{name} cannot be `{value}`", *at, hint=f"known: {', '.join(words)}")
+            return
+        wanted = _wanted(options)
+        said = "empty" if value is None else _kind_of(value)
+        hint = "put the value in quotes" if wanted == "text" and not isinstance(value, dict | list) else ""
+        self._fault(f"{name} must be {wanted}, not {said}", *at, hint=hint)
+
+    def _fault(self, message: str, *at: str | int, hint: str) -> None:
+        self.faults.append(ShapeError(message, place=self._source.place(*at), hint=hint))
+
+    def places(self) -> dict[YamlPath, str]:
+        """Return the places of the remaining values. Items after a faulty item have moved up."""
+        return {moved: line for at, line in self._source.places.items() if (moved := self._moved(at)) is not None}
+
+    def _moved(self, at: YamlPath) -> YamlPath | None:
+        path = list(at)
+        for depth, part in enumerate(at):
+            kept = self._kept.get(at[:depth])
+            if kept is not None and part not in kept:
+                return None
+            path[depth] = kept.index(int(part)) if kept is not None else part
+        return tuple(path)
 
 
-def _known(kind: type[Any], at: YamlPath) -> list[str]:
-    return next((list(_fields(each)) for each in _types(kind, at) if hasattr(each, "fields")), list[str]())
+@cache
+def _types_of(kind: type[Any]) -> dict[str, Any]:
+    """Return the types of a record's fields by their names in files."""
+    types = get_type_hints(kind, include_extras=True)
+    return {
+        name: types[field] for field, name in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
+    }
 
 
-def _types(kind: type[Any], at: YamlPath) -> list[Any]:
-    from msgspec import inspect
-
-    kinds: list[Any] = [inspect.type_info(kind)]
-    for part in (*at, None):
-        kinds = [each for one in kinds for each in (one.types if isinstance(one, inspect.UnionType) else (one,))]
-        if part is None:
-            break
-        inside: list[Any] = []
-        for each in kinds:
-            if isinstance(each, inspect.StructType):
-                inside += [_fields(each)[part]] if part in _fields(each) else []
-            elif isinstance(each, inspect.DictType):
-                inside.append(each.value_type)
-            elif isinstance(each, inspect.ListType | inspect.VarTupleType):
-                inside.append(each.item_type)
-        kinds = inside
-    return kinds
+def _options(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
 
-def _fields(struct: Any) -> dict[Any, Any]:
-    return {field.encode_name: field.type for field in struct.fields}
+_SCALARS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "float int": "a number",
+    "bool": "true or false",
+}
 
 
-def _words(parts: list[str]) -> str:
-    scalars = [part for part in parts if part not in ("array", "object")]
-    one = _KINDS.get(" | ".join(scalars), "one value")
-    return " or ".join(([one] if scalars else []) + [_KINDS[part] for part in parts if part in ("array", "object")])
+def _wanted(options: Sequence[Any]) -> str:
+    shapes = {get_origin(option) or option for option in options}
+    scalars = {str if shape is Literal else float if shape is Annotated else shape for shape in shapes}
+    named = " ".join(sorted(each.__name__ for each in scalars & {str, int, float, bool}))
+    parts = [_SCALARS.get(named, "one value")] if named else []
+    parts += ["a mapping"] if any(shape is dict or issubclass(shape, msgspec.Struct) for shape in scalars) else []
+    parts += ["a list"] if {list, tuple} & scalars else []
+    return " or ".join(parts)
 
 
 def _kind_of(value: Any) -> str:
-    return "a list" if isinstance(value, list) else "a mapping" if isinstance(value, dict) else f"`{value}`"
-
-
-def _name(at: YamlPath) -> str:
-    names = [part for part in at if isinstance(part, str)]
-    name = f"`{names[-1]}`" if names else "this"
-    return f"item {at[-1] + 1} of {name}" if at and isinstance(at[-1], int) else name
+    return "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else f"`{value}`"

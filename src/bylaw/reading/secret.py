@@ -6,7 +6,7 @@ There is no list of token formats. A finding is a reason to ask, not a proof, an
 import re
 from collections.abc import Iterator
 
-from bylaw.reading.shell_programs import Command
+from bylaw.reading.shell_command import Command
 
 _NAME = (
     r"(?:passw(?:or)?d|passphrase|pwd|secret|token|credentials?"

@@ -1,7 +1,7 @@
 """Commands with a literal, closed form. Such a command names every file whose contents it shows.
 
-In such a form, flags come first, some of which take a number, and then operands. A command with any other word has no
-such form.
+In a closed form, flags come first, some of which take a number, and then operands. A command with any other word has no
+closed form.
 """
 
 import re
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from bylaw.reading.unreadable import Unreadable
+
 if TYPE_CHECKING:
-    from bylaw.reading.shell_programs import Command
+    from bylaw.reading.shell_command import Command, Word
 
 
 class Form(Struct, frozen=True):
@@ -55,6 +57,7 @@ _PRINTED = re.compile(r"(?:[0-9]+|\$|/[^/\\]+/)(?:,(?:[0-9]+|\$))?p")
 """Matches `sed` scripts that print lines."""
 _REPLACED = re.compile(r"s/[^/\\\n]+/[^/\\\n]*/g?")
 """Matches `sed -i` scripts that replace text."""
+_PLAIN_FORMAT = re.compile(r"(?!-)(?:[^%]|%%)*")
 _NUMBER = re.compile(r"[+-]?[0-9]+")
 _SETTINGS = frozenset([("-e",), ("-u",), ("-eu",), ("-o", "pipefail"), ("-euo", "pipefail"), ("-eo", "pipefail")])
 _VERSIONS = frozenset(
@@ -78,30 +81,101 @@ _LOG = frozenset(["--oneline", "--graph", "--decorate", "--all", "--no-merges", 
 _PLAIN_GIT = frozenset(["--cached", "--staged", "-w"]) | _LISTS
 
 
+_WRAPPERS = {
+    # The options, and the options with a value.
+    "env": (frozenset({"-i"}), frozenset({"-u"})),
+    "sudo": (frozenset({"-n", "-E", "-H"}), frozenset({"-u", "-g"})),
+    "time": (frozenset({"-p"}), frozenset[str]()),
+    "timeout": (frozenset({"--foreground"}), frozenset({"-k", "-s"})),
+}
+"""Programs that run the program that their words name."""
+_DURATION = re.compile(r"[0-9.]+[smhd]?")
+_ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_ONLY_CLOSED = frozenset({"find", "sed", "set"})
+"""Programs whose words may run commands, write files or set options. They are read only in a closed form."""
+_GIT_OPTIONS = frozenset({"--no-pager", "--version"})
+_GIT_SETTING = re.compile(r"(?i:color\.(?:ui|diff|status)|core\.quotepath|log\.showsignature|user\.(?:email|name))=.*")
+
+
+def unwrap(command: "Command") -> int | None:
+    """Return how many words at the end are the program that a wrapper runs. None if the program is not a wrapper."""
+    if command.program not in _WRAPPERS:
+        return None
+    words, at = command.words, 0
+    options, valued = _WRAPPERS[command.program]
+    while at < len(words) and words[at].text.startswith("-"):
+        if words[at].text not in options | valued or not command.is_of_system:
+            raise Unreadable(f"`{command.program}` with the option `{words[at].text[:40]}`")
+        at += 2 if words[at].text in valued else 1
+    if command.program == "timeout":
+        if at >= len(words) or not _DURATION.fullmatch(words[at].text):
+            raise Unreadable("`timeout` without a time")
+        at += 1
+    if command.program == "env" and all(_ASSIGNED.match(word.text) for word in words[at:]):
+        return None
+    if at >= len(words) or not command.is_of_system:
+        raise Unreadable(f"`{command.program}` without a known program")
+    return len(words) - at
+
+
+def check_form(command: "Command") -> None:
+    """Raise `Unreadable` if the words may do more than the program's name says."""
+    program, words = command.program, command.words
+    if program in _ONLY_CLOSED:
+        is_known = all(word.is_exact for word in words) and _form(program, _texts(words)) is not None
+    elif program == "printf":
+        is_known = len(words) == 1 and words[0].is_exact and _PLAIN_FORMAT.fullmatch(words[0].text) is not None
+    else:
+        is_known = program != "git" or _has_plain_start(words)
+    if not is_known:
+        raise Unreadable(f"`{program}` with words that may run commands, write files or set variables")
+
+
+def _has_plain_start(words: tuple["Word", ...]) -> bool:
+    """Whether the options before a command of `git` cannot make it run another program."""
+    texts = [word.text if word.is_exact else "-" for word in words]
+    while texts and texts[0].startswith("-"):
+        value = texts[1] if len(texts) > 1 else "-"
+        is_setting = texts[0] == "-c" and _GIT_SETTING.fullmatch(value) is not None
+        if texts[0] not in _GIT_OPTIONS and not is_setting and (texts[0] != "-C" or value == "-"):
+            return False
+        del texts[: 2 if texts[0] in ("-C", "-c") else 1]
+    return True
+
+
 def form_of(command: "Command") -> Form | None:
     """Return the closed form of a command, or None if it has none."""
     if not command.is_literal or command.assignments or not command.is_of_system:
         return None
-    words, form = tuple(word.text for word in command.words), None
-    if not command.program:
-        form = Form()
-    elif command.program == "git":
-        form = _git(words)
-    elif command.program == "find":
-        form = _find(words)
-    elif command.program == "set":
-        form = Form() if words in _SETTINGS else None
-    elif command.program == "sed" and words[:1] == ("-i",):
-        form = Form(changed=words[2:]) if _REPLACED.fullmatch("".join(words[1:2])) and _are_plain(words[2:]) else None
-    elif command.program in _VERSIONS:
-        form = Form() if words == ("--version",) else None
-    elif command.program in _FORMS:
-        form = _usual(command.program, words)
+    form = _form(command.program, _texts(command.words))
     read = tuple(word.text for word in command.files_read)
     written = tuple(word.text for word in command.files_written)
     if form is None or not _are_plain((*read, *written)) or any(each.startswith("/dev/") for each in read):
         return None
     return Form((*form.shown, *read), form.named, (*form.changed, *written))
+
+
+def _texts(words: tuple["Word", ...]) -> tuple[str, ...]:
+    return tuple(word.text for word in words)
+
+
+def _form(program: str, words: tuple[str, ...]) -> Form | None:
+    match program:
+        case "":
+            return Form()
+        case "git":
+            return _git(words)
+        case "find":
+            return _find(words)
+        case "set":
+            return Form() if words in _SETTINGS else None
+        case "sed" if words[:1] == ("-i",):
+            is_plain = _REPLACED.fullmatch("".join(words[1:2])) and _are_plain(words[2:])
+            return Form(changed=words[2:]) if is_plain else None
+        case _ if program in _VERSIONS:
+            return Form() if words == ("--version",) else None
+        case _:
+            return _usual(program, words) if program in _FORMS else None
 
 
 def _usual(program: str, words: tuple[str, ...]) -> Form | None:

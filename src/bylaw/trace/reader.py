@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Raw, Struct
@@ -99,6 +99,7 @@ def look(source: Source) -> Look:
 
 
 def _head(source: Source) -> tuple[bytes, bool, str]:
+    """Return the start of a file, whether it is the whole file, and why the file ends there if it is damaged."""
     head = b""
     for chunk in source.chunks():
         if isinstance(chunk, str):
@@ -115,14 +116,9 @@ def _look_at_lines(text: bytes, whole: bool) -> Look | None:
     if not whole or len(lines) > 40:
         lines.pop()
     lines = [line for line in lines if line and not line.isspace()]
-    if len(lines) < 2 or lines[0].strip() in (b"[", b"{", b"[{", b"[["):
-        if not whole and len(lines) == 1 and (format := _shape_of_line(lines[0])):
-            return Look(format, "lines")
+    if len(lines) < (2 if whole else 1) or (len(lines) > 1 and lines[0].strip() in (b"[", b"{", b"[{", b"[[")):
         return None
-    for line in lines:
-        if format := _shape_of_line(line):
-            return Look(format, "lines")
-    return None
+    return next((Look(format, "lines") for line in lines if (format := _shape_of_line(line))), None)
 
 
 def _shape_of_line(line: bytes) -> Format | None:
@@ -141,28 +137,24 @@ def _look_at_document(source: Source, text: bytes, whole: bool) -> Look | None:
         format = shape(value)
         if format not in {None, "openai"} or size >= len(text):
             break
+    # If the first line is longer than the bytes read, the file has one record per line if more lines follow.
+    first, goes_on = _first_line(source) if not whole and b"\n" not in text else (b"", False)
     if format is None and not whole and text.startswith(b"{"):
-        first = next(source.lines(), None)
-        if b"\n" not in text and isinstance(first, tuple) and _goes_on(source) and (late := _shape_of_object(first[1])):
-            return Look(late, "lines")
-        format = _shape_of_object(source.document()[0])
+        format = _shape_of_object(first) if goes_on else None
+        format, goes_on = (format, True) if format else (_shape_of_object(source.document()[0]), False)
     if format is None:
         return None
-    if isinstance(value, list) and is_messages(value):  # pyright: ignore[reportUnknownArgumentType]
-        # The first line is longer than the bytes read. If more lines follow, the file has one record per line.
-        # Otherwise, it is a document.
-        if not whole and b"\n" not in text and _goes_on(source):
-            return Look(format, "lines")
-        return Look(format, "document", single=True)
-    if isinstance(value, dict) and not whole and b"\n" not in text and format not in {"tau2", "inspect"}:
-        return Look(format, "lines" if _goes_on(source) else "document")
-    return Look(format, "document")
+    is_single = isinstance(value, list) and is_messages(cast("list[Any]", value))
+    if goes_on and (is_single or (isinstance(value, dict) and format not in {"tau2", "inspect"})):
+        return Look(format, "lines")
+    return Look(format, "document", single=is_single)
 
 
-def _goes_on(source: Source) -> bool:
+def _first_line(source: Source) -> tuple[bytes, bool]:
+    """Return the first line of a file, and whether another line follows."""
     lines = source.lines()
-    next(lines, None)
-    return isinstance(next(lines, None), tuple)
+    first, second = next(lines, None), next(lines, None)
+    return first[1] if isinstance(first, tuple) else b"", isinstance(second, tuple)
 
 
 def _shape_of_object(data: bytes) -> Format | None:

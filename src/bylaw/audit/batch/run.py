@@ -475,7 +475,8 @@ def _put_together(
     summary = write_summary(made, examiner, job.request, skipped, repeated)
     if "parquet" in formats:
         for table in TABLES:
-            write_table(table, parts, made / FOLDER / table)
+            rows = (batch for part in parts for placed in part.placed(table) for batch in placed.to_batches())
+            write_table(table, rows, made / FOLDER / table)
         write_schema(made / FOLDER, summary["criterion"])
     if "jsonl" in formats:
         with LineFiles(made) as lines:

@@ -202,7 +202,6 @@ def _is_space(data: bytes, *, is_start: bool) -> bool:
 HELD = 2000
 """The maximum number of conversations in memory before their rows are written."""
 ENTRY = "entry.json"
-COUNTS = "counts"
 EXAMINED = "examined.pickle"
 """Conversations to write as JSON lines."""
 
@@ -257,21 +256,24 @@ class Judge:
         whole = examiner.counts
         """The counts for the whole shard. In nightly runs, each conversation is counted separately."""
         faults: list[RecordError] = []
-        counted: list[tuple[int, dict[str, Any]]] = []
-        rows, count = Rows(self._severities), 0
+        rows, count, day = Rows(self._severities), 0, None
         with ExitStack() as opened:
             writers: dict[str, Any] = {}
             lines = opened.enter_context((folder / EXAMINED).open("wb")) if self._job.has_lines else None
 
             def write() -> None:
-                tables = [*rows.take(), *([(COUNTS, counts_table(counted))] if counted else [])]
-                for name, table in tables:
+                for name, table in rows.take():
                     if name not in writers:
                         make = arrow("parquet").ParquetWriter
                         file = folder / f"{name}.parquet"
                         writers[name] = opened.enter_context(make(file, table.schema, **WRITTEN))
                     writers[name].write_table(table)
-                counted.clear()
+
+            def count_apart() -> None:
+                counted = examiner.counts.record()
+                rows.add_counts(max(count - 1, 0), day, counted)
+                whole.add(counted)
+                examiner.begin()
 
             if request.adds:
                 examiner.begin()
@@ -279,20 +281,17 @@ class Judge:
                 if isinstance(part, RecordError):
                     faults.append(part)
                     continue
-                rows.add(part, count)
+                day = rows.add(part, count)
+                count += 1
                 if lines is not None:
                     pickle.dump(part, lines)
                 if request.adds:
-                    counted.append((count, examiner.counts.record()))
-                    whole.add(counted[-1][1])
-                    examiner.begin()
-                count += 1
+                    count_apart()
                 if len(rows) >= HELD:
                     write()
             if request.adds:
                 # Some counts, such as errors in Bylaw's own code, belong to no conversation. Add them to the last one.
-                counted.append((max(count - 1, 0), examiner.counts.record()))
-                whole.add(counted[-1][1])
+                count_apart()
             write()
         if (pseudonyms := request.pseudonyms) is not None:
             faults = [pseudonyms.fault(fault) for fault in faults]
@@ -303,27 +302,6 @@ class Judge:
         }
         (folder / ENTRY).write_text(json.dumps(entry), encoding="utf-8")
         return count
-
-
-def counts_table(counts: list[tuple[int, dict[str, Any]]]) -> Any:
-    pa = arrow()
-    rows = [
-        {
-            "ordinal": ordinal,
-            "counts": json.dumps(record | {"times": []}, separators=(",", ":")),
-            "earliest": min(record["times"], default=None),
-            "latest": max(record["times"], default=None),
-        }
-        for ordinal, record in counts
-    ]
-    return pa.Table.from_pylist(rows, schema=counts_schema())
-
-
-def counts_schema() -> Any:
-    """Return the columns of the counts. Times are separate, so that similar conversations have equal counts."""
-    pa = arrow()
-    times = [("earliest", pa.float64()), ("latest", pa.float64())]
-    return pa.schema([("ordinal", pa.int64()), ("counts", pa.string()), *times])
 
 
 def read_entry(folder: Path) -> dict[str, Any] | None:

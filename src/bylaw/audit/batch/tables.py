@@ -9,9 +9,7 @@ import json
 import os
 import shutil
 import sys
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -55,7 +53,9 @@ FILE = 1 << 22
 OPEN = 200
 """The maximum number of open files."""
 MERGED = 512
-"""The number of rows to hold in memory per file during a merge. Many files are open at once."""
+"""The number of rows to hold in memory per open file."""
+COUNTS = "counts"
+"""An internal table of nightly runs: the counts of each conversation, as JSON."""
 
 _SHARED = {"conversation": "text", "ordinal": "long", "day": "day", "agent": "text", "step": "integer"}
 _VERDICTS = {"strict": "word", "determined": "word"}
@@ -102,6 +102,7 @@ TABLES: Final[dict[str, dict[str, str]]] = {
     | {"claim": "text", "claimed_at": "integer", "stale_by": "integer", "decisive": "truth"},
 }
 """The columns of each table in order, and their kinds."""
+_COLUMNS = TABLES | {COUNTS: {"ordinal": "long", "day": "day", "counts": "text"}}
 _NESTED: Final[dict[str, tuple[str, ...]]] = {
     "policies": ("policy", "severity", "strict", "determined"),
     "charges": ("policy", "severity", "strict", "determined", "because"),
@@ -120,13 +121,13 @@ def _leaves(column: str, kind: str) -> list[str]:
 _CODED = sorted(
     {
         path
-        for columns in TABLES.values()
+        for columns in _COLUMNS.values()
         for column, kind in columns.items()
         if column not in _UNIQUE
         for path in _leaves(column, kind)
     }
 )
-WRITTEN: Final[JsonRecord] = {"compression": "zstd", "use_dictionary": [*_CODED, "counts"]}
+WRITTEN: Final[JsonRecord] = {"compression": "zstd", "use_dictionary": _CODED}
 
 
 def arrow(part: str = "") -> Any:
@@ -141,7 +142,7 @@ def arrow(part: str = "") -> Any:
 def arrow_schema(table: str, *, in_part: bool = False) -> Any:
     """Return the Arrow schema of a table."""
     pa = arrow()
-    columns = TABLES[table] | ({KEY: "text"} if in_part and "finding" in TABLES[table] else {})
+    columns = _COLUMNS[table] | ({KEY: "text"} if in_part and "finding" in _COLUMNS[table] else {})
     return pa.schema([(name, _arrow_type(kind)) for name, kind in columns.items()])
 
 
@@ -185,7 +186,7 @@ class Rows:
     def __init__(self, severities: Mapping[str, str]) -> None:
         self._severities = severities
         """The severity of each policy."""
-        self._rows: dict[str, list[JsonRecord]] = {name: [] for name in TABLES}
+        self._rows: dict[str, list[JsonRecord]] = {name: [] for name in _COLUMNS}
 
     def __len__(self) -> int:
         return len(self._rows["conversations"])
@@ -197,8 +198,13 @@ class Rows:
                 yield name, arrow().Table.from_pylist(rows, schema=arrow_schema(name, in_part=in_part))
                 self._rows[name] = []
 
-    def add(self, part: Examined, ordinal: int) -> None:
-        """Add a conversation with the name from its log."""
+    def add_counts(self, ordinal: int, day: date | None, counts: Mapping[str, Any]) -> None:
+        """Add the counts of a conversation without its times, so that similar conversations have equal counts."""
+        text = json.dumps({**counts, "times": []}, separators=(",", ":"))
+        self._rows[COUNTS].append({"ordinal": ordinal, "day": day, "counts": text})
+
+    def add(self, part: Examined, ordinal: int) -> date | None:
+        """Add a conversation with the name from its log, and return its day."""
         conversation, head = writable(part.id), asdict(part.head)
         started, ended = utc(part.head.started), utc(part.head.ended)
         day = started.date() if started is not None else None
@@ -222,6 +228,7 @@ class Rows:
             row |= {"determined": "violation", "because": rule.because, "record": line.decode()}
             finding = {"finding": finding_id(conversation, key), KEY: key}
             self._rows["findings"].append(shared | finding | row | _charged([charge]))
+        return day
 
     def _add_call(self, shared: JsonRecord, finding: JsonRecord, line: bytes, *, flagged: bool) -> None:
         call = _calls.decode(line)
@@ -337,87 +344,115 @@ def place_parts(folders: Sequence[Path], counts: Sequence[int], names: Identitie
         first += count
 
 
-def write_table(
-    table: str, parts: Sequence[PlacedPart], target: Path, *, name: str = "part", without: Any = None
-) -> int:
-    """Write one table and return the number of rows. An empty table becomes one empty file.
-
-    File names begin with `name`. Rows with an ordinal in the Arrow array `without` are left out.
-    """
-    schema, written = arrow_schema(table), 0
-
-    def every() -> Iterator[Any]:
-        nonlocal written
-        for part in parts:
-            for rows in part.placed(table):
-                found = rows if without is None else leave_out(rows, without)
-                written += found.num_rows
-                yield from found.to_batches()
-
-    write_batches(every(), schema, target, name=name)
-    if not written and not any(target.rglob("*.parquet")):
-        folder = target.joinpath(*(f"{each}=__HIVE_DEFAULT_PARTITION__" for each in PARTITIONED))
+def write_table(table: str, rows: Iterator[Any], target: Path) -> None:
+    """Write the batches of a table, in the given order. An empty table becomes one empty file."""
+    schema = arrow_schema(table)
+    write_batches(rows, schema, target)
+    if not any(target.rglob("*.parquet")):
+        folder = target / day_of(None)
         folder.mkdir(parents=True, exist_ok=True)
         kept = arrow().schema([field for field in schema if field.name not in PARTITIONED])
         arrow("parquet").write_table(kept.empty_table(), folder / "part-0.parquet")
-    return written
 
 
-def between(ordinals: Any, first: int, end: int) -> Any:
-    """Return the ordinals from `first` to `end - 1` in a sorted Arrow array. Nothing is copied."""
-
-    def place(wanted: int) -> int:
-        return bisect_left(range(len(ordinals)), wanted, key=lambda at: ordinals[at].as_py())
-
-    start = place(first)
-    return ordinals.slice(start, place(end) - start)
-
-
-def leave_out(rows: Any, ordinals: Any) -> Any:
-    """Drop the rows with these ordinals (a sorted Arrow array)."""
-    pc = arrow("compute")
-    if not rows.num_rows or not len(ordinals):
-        return rows
-    held = pc.min_max(rows.column("ordinal")).as_py()
-    # Test only the ordinals in this range. Testing all of them for every batch would be slow.
-    gone = between(ordinals, held["min"], held["max"] + 1)
-    if not len(gone):
-        return rows
-    left = pc.is_in(rows.column("ordinal"), value_set=gone)
-    ends = [*pc.indices_nonzero(left).to_pylist(), rows.num_rows]
-    if len(ends) > rows.num_rows // 100:
-        return rows.filter(pc.invert(left))
-    # Slices share memory. A filter would copy the lists, which is slow.
-    starts = [0, *(end + 1 for end in ends)]
-    return arrow().concat_tables([rows.slice(start, end - start) for start, end in zip(starts, ends, strict=False)])
-
-
-def write_batches(rows: Iterator[Any], schema: Any, target: Path, *, name: str = "part") -> None:
-    """Write rows to the files of a table, in the given order."""
+def write_batches(rows: Iterator[Any], schema: Any, target: Path) -> None:
     pa, ds = arrow(), arrow("dataset")
     ds.write_dataset(
         pa.RecordBatchReader.from_batches(schema, rows),
         target,
         format=ds.ParquetFileFormat(),
         file_options=ds.ParquetFileFormat().make_write_options(**WRITTEN),
-        partitioning=ds.partitioning(pa.schema([schema.field(name) for name in PARTITIONED]), flavor="hive"),
-        basename_template=name + "-{i}.parquet",
+        partitioning=_by_day(),
+        basename_template="part-{i}.parquet",
         existing_data_behavior="overwrite_or_ignore",
         preserve_order=True,
         max_partitions=1 << 30,
         max_open_files=OPEN,
         max_rows_per_file=FILE,
+        min_rows_per_group=MERGED,
         max_rows_per_group=GROUP,
     )
 
 
-def write_schema(folder: Path, criterion: str) -> None:
-    """Write `schema.json`: the tables in a folder, with their columns and row counts."""
+def _by_day() -> Any:
+    pa, ds = arrow(), arrow("dataset")
+    return ds.partitioning(pa.schema([("day", pa.date32())]), flavor="hive")
+
+
+def day_of(day: date | None) -> str:
+    """Return the name of a day's folder. Conversations without a time have no day."""
+    return f"day={day or '__HIVE_DEFAULT_PARTITION__'}"
+
+
+def is_before(folder: str, first: date) -> bool:
+    """Whether a folder's day is before another day."""
+    try:
+        return date.fromisoformat(folder.removeprefix("day=")) < first
+    except ValueError:
+        return False
+
+
+def held_rows(tables: Path, table: str, *, day: str = "*", columns: Sequence[str] = ()) -> Any:
+    """Return the rows of a table as an Arrow dataset: all rows, or those in a day's folder."""
+    ds, folder, schema = arrow("dataset"), tables / table, arrow_schema(table)
+    schema = arrow().schema([each for each in schema if not columns or each.name in columns])
+    files = sorted(folder.glob(f"{day}/*.parquet"), key=lambda file: int(file.stem.rpartition("-")[2]))
+    if not files:
+        return ds.dataset(schema.empty_table())
+    return ds.dataset(
+        list(map(str, files)),
+        schema=schema,
+        format="parquet",
+        partitioning=_by_day(),
+        partition_base_dir=str(folder),
+    )
+
+
+def write_days(
+    before: Path,
+    made: Path,
+    table: str,
+    parts: Sequence[PlacedPart],
+    *,
+    days: Collection[str],
+    without: Any,
+    earliest: date,
+) -> None:
+    """Write a table with the rows of some `days` and parts, and with hard links to the files of other days.
+
+    Rows with an ordinal in the Arrow array `without` are left out, and so are the days before `earliest`.
+    """
+    for file in (before / table).glob("*/*.parquet"):
+        if file.parent.name in days or is_before(file.parent.name, earliest):
+            continue
+        target = made / table / file.parent.name / file.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(file, target)
+        except OSError:
+            shutil.copy2(file, target)
+    is_kept = ~arrow("compute").field("ordinal").isin(without)
+
+    def rows() -> Iterator[Any]:
+        for day in sorted(days):
+            if not is_before(day, earliest):
+                held = held_rows(before, table, day=day)
+                yield from held.to_batches(filter=is_kept, batch_size=BATCH, batch_readahead=2, fragment_readahead=1)
+        for part in parts:
+            for placed in part.placed(table):
+                yield from placed.filter(is_kept).to_batches()
+
+    write_table(table, rows(), made / table)
+
+
+def write_schema(folder: Path, criterion: str) -> dict[str, int]:
+    """Write `schema.json`: the tables in a folder, with their columns and row counts. Return the row counts."""
     read = arrow("parquet").read_metadata
     rows = {table: sum(read(file).num_rows for file in (folder / table).rglob("*.parquet")) for table in TABLES}
     tables = {table: {"rows": rows[table], "columns": columns} for table, columns in TABLES.items()}
     record = {"schema": TABLES_SCHEMA, "criterion": criterion, "partitioned_by": list(PARTITIONED), "tables": tables}
     dump(folder / "schema.json", record)
+    return rows
 
 
 def table_findings(out: Path, criterion: Criterion) -> Iterator[Finding]:
@@ -476,103 +511,3 @@ def _plain_line(row: JsonRecord) -> bytes:
         policy.reason = {"kind": "none", "words": ""}
     head = {name: row[name] for name in ("agent", "step", "call_id", "tool", "executed", "strict", "determined")}
     return encode(CallRow(**head, policies=policies))
-
-
-FILES = 8
-"""The maximum number of files per day. If there are more, the newest are merged."""
-_DAY = "day="
-
-
-def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
-    """Copy a Parquet file without the rows that have these ordinals (a sorted Arrow array). Write nothing if no row
-    remains.
-
-    If all rows remain, hard-link the file.
-    """
-    parquet = arrow("parquet")
-    metadata = parquet.read_metadata(source)
-    if not metadata.num_rows:
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    first, last = _ordinals(metadata)
-    gone = between(dropped, first, last + 1)
-    if not len(gone):
-        try:
-            os.link(source, target)
-        except OSError:
-            shutil.copy2(source, target)
-        return
-    # Keep strings in lists encoded between files, which saves a third of the time. pyarrow cannot read encoded values
-    # in lists, so the output has the schema of the source.
-    names = {metadata.schema.column(number).path for number in range(metadata.num_columns)}
-    listed = [path for path in _CODED if ".list." in path and path in names]
-    rows = 0
-    with ExitStack() as opened:
-        file = opened.enter_context(parquet.ParquetFile(source, metadata=metadata, read_dictionary=listed))
-        writer = parquet.ParquetWriter(target, file.schema_arrow, store_schema=False, **WRITTEN)
-        out = opened.enter_context(writer)
-        out.add_key_value_metadata(metadata.metadata)
-        for number in range(file.num_row_groups):
-            table = leave_out(file.read_row_group(number), gone)
-            rows += table.num_rows
-            out.write_table(table)
-    if not rows:
-        target.unlink()
-
-
-def is_before(folder: str, first: date) -> bool:
-    """Whether a folder's day is before another day. Conversations without a time have no day."""
-    try:
-        return date.fromisoformat(folder.removeprefix(_DAY)) < first
-    except ValueError:
-        return False
-
-
-def compact(folder: Path, *, name: str) -> None:
-    """If a day has many files, merge the newest ones into the file `name`.
-
-    A file is kept if it has more rows than all newer files together. Each row is therefore rewritten only a few times.
-    """
-    parquet = arrow("parquet")
-    held = [(parquet.read_metadata(file), file) for file in folder.glob("*.parquet")]
-    if len(held) <= FILES:
-        return
-    # Later runs have larger ordinals, and each file is sorted by ordinal.
-    held.sort(key=lambda each: _ordinals(each[0])[0])
-    found: list[Path] = []
-    rows, schema = 0, parquet.read_schema(held[-1][1])
-    for metadata, file in reversed(held):
-        # Do not merge files from earlier versions of Bylaw, because they have fewer columns.
-        if (len(found) > 1 and metadata.num_rows > rows) or not parquet.read_schema(file).equals(schema):
-            break
-        found.insert(0, file)
-        rows += metadata.num_rows
-    if len(found) < 2:
-        return
-    aside = folder / f".{name}"
-    with parquet.ParquetWriter(aside, schema, **WRITTEN) as out:
-        _copy_all(found, out)
-    for file in found:
-        file.unlink()
-    os.replace(aside, folder / f"{name}.parquet")
-
-
-def _copy_all(files: Sequence[Path], out: Any) -> None:
-    pa = arrow()
-    waiting: list[Any] = []
-    for file in files:
-        with arrow("parquet").ParquetFile(file) as opened:
-            for number in range(opened.num_row_groups):
-                waiting.append(opened.read_row_group(number))
-                if sum(table.num_rows for table in waiting) >= GROUP:
-                    out.write_table(pa.concat_tables(waiting))
-                    waiting.clear()
-    if waiting:
-        out.write_table(pa.concat_tables(waiting))
-
-
-def _ordinals(metadata: Any) -> tuple[int, int]:
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    columns = [group.column(place) for group in groups for place in range(group.num_columns)]
-    told = [each.statistics for each in columns if each.path_in_schema == "ordinal"]
-    return min((each.min for each in told), default=0), max((each.max for each in told), default=-1)

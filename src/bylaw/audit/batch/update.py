@@ -1,7 +1,7 @@
 """Nightly runs, which read only new or changed logs and add the results to an earlier output. Start at `update`.
 
 A later conversation replaces an earlier one with the same id. The state is in the same folder as the tables, so that
-both can be replaced together.
+both can be replaced together. Only the days with new or removed conversations are written again.
 """
 
 import hashlib
@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 from bisect import bisect_right
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,21 +18,18 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bylaw import __version__
 from bylaw.audit.batch.run import WORK, Advance, Engine, begin, judged, read_parts
-from bylaw.audit.batch.shard import COUNTS, SIZE, Job, Shard, counts_schema, sync
+from bylaw.audit.batch.shard import SIZE, Job, Shard, sync
 from bylaw.audit.batch.tables import (
+    COUNTS,
     TABLES,
-    WRITTEN,
     PlacedPart,
     arrow,
-    between,
-    compact,
+    day_of,
+    held_rows,
     is_before,
-    keep_rows,
-    leave_out,
+    write_days,
     write_schema,
-    write_table,
 )
 from bylaw.audit.output import STATE, TABLES_SCHEMA, alone_in, check_ours, has_state, has_tables
 from bylaw.audit.output import TABLES as FOLDER
@@ -42,7 +39,7 @@ from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Identities
 from bylaw.trace.source import UNOPENED, LogFile, log_file, stamp_of
 
-STATE_SCHEMA = "bylaw.state/3"
+STATE_SCHEMA = "bylaw.state/4"
 _NEXT, _BEFORE = ".tables-next", ".tables-before"
 
 
@@ -53,6 +50,8 @@ class HeldLog(Struct):
     """The file's size and mark when it was read. If this is None, a part was skipped and the file must be
     read again.
     """
+    read: str
+    """The day on which the log was read."""
     first: int
     end: int
     """The conversations have the ordinals `first` to `end - 1`."""
@@ -62,37 +61,19 @@ class HeldLog(Struct):
     """The logs with conversations that this log replaced."""
 
 
-class Night(Struct):
-    number: int
-    date: str
-    bylaw: str
-    first: int
-    end: int
-    """The run's last ordinal, plus one."""
-    conversations: int
-    """The number of conversations that no later run replaced."""
-    counts: dict[str, Any]
-    """The counts for conversations that no later run replaced."""
-
-
 class State(Struct):
-    """What the next run needs to know."""
+    """The data that the next run needs."""
 
     schema: str
     mark: str
     """Identifies the pack and the options. They are the same for all runs."""
     pack: str
+    next: int = 0
+    """The next free ordinal."""
+    conversations: int = 0
     files: dict[str, HeldLog] = field(default_factory=dict[str, HeldLog])
-    nights: list[Night] = field(default_factory=list[Night])
-
-    @property
-    def next(self) -> int:
-        """The next free ordinal."""
-        return max((night.end for night in self.nights), default=0)
-
-    @property
-    def conversations(self) -> int:
-        return sum(night.conversations for night in self.nights)
+    counts: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """The counts of each day's conversations, keyed by the day's folder."""
 
     def entangled(self, changed: set[str]) -> list[str]:
         """Return the unchanged logs that must be read again, in order.
@@ -103,29 +84,19 @@ class State(Struct):
         found, waiting = set[str](), list(changed)
         while waiting:
             name = waiting.pop()
-            beside = set(self.files[name].over) if name in self.files else set[str]()
+            related = set(self.files[name].over) if name in self.files else set[str]()
             if name not in changed:
-                beside |= {other for other, log in self.files.items() if name in log.over}
-            beside -= found | changed
-            found |= beside
-            waiting += beside
+                related |= {other for other, log in self.files.items() if name in log.over}
+            waiting += related - found - changed
+            found |= related - changed
         return sorted(found, key=lambda name: self.files[name].first)
 
-    def forget(self, earliest: date, given: Container[str]) -> None:
-        """Drop empty runs from before a day. Also drop their logs, except the given logs."""
-        empty = [night for night in self.nights[:-1] if not night.conversations and night.date < earliest.isoformat()]
-        for name, log in list(self.files.items()):
-            if name not in given and any(night.first <= log.first <= log.end <= night.end for night in empty):
-                del self.files[name]
+    def forget(self, earliest: date, given: Collection[str]) -> None:
+        """Drop the logs that were read before a day, except the given logs."""
+        day = earliest.isoformat()
+        self.files = {name: log for name, log in self.files.items() if name in given or log.read >= day}
         for log in self.files.values():
             log.over = [name for name in log.over if name in self.files]
-        self.nights = [night for night in self.nights if night not in empty]
-
-    def begin_night(self, conversations: int, end: int, counts: dict[str, Any]) -> None:
-        """Add a run whose ordinals end just before `end`."""
-        number = self.nights[-1].number + 1 if self.nights else 1
-        date = datetime.now(UTC).date().isoformat()
-        self.nights.append(Night(number, date, __version__, self.next, end, conversations, counts))
 
 
 def read_state(out: Path, request: Request, examiner: Examiner) -> State:
@@ -260,19 +231,14 @@ def update(
 
 
 def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, str]], list[RecordError]]:
+    """Return the unchanged logs to read again, and an error for each of them that is missing."""
     names, stamps, faults = state.entangled(changed), dict[str, tuple[int, str]](), list[RecordError]()
     for name in names:
         try:
             stamps[name] = stamp_of(log_file(name))[1:]
         except (OSError, UsageError):
-            hint = "restore the log, and run the same command again"
-            faults.append(
-                RecordError(
-                    "this log is missing, so Bylaw cannot tell which conversations of other logs it replaced",
-                    place=name,
-                    hint=hint,
-                )
-            )
+            why = "this log is missing, so Bylaw cannot tell which conversations of other logs it replaced"
+            faults.append(RecordError(why, place=name, hint="restore the log, and run the same command again"))
     # A log that is now missing had replaced some of this log's conversations. If this log were read again, its old
     # conversations would return.
     left = set(names) - stamps.keys()
@@ -289,12 +255,13 @@ class _Addition:
         self.work = job.parts.parent
         self.first = self.end = state.next
         self.parts: list[PlacedPart] = []
-        self.counts: list[dict[str, Any]] = []
         self.logs: dict[str, HeldLog] = {}
         self.skipped: list[RecordError] = []
         """Shards that this run set aside."""
+        today = datetime.now(UTC).date().isoformat()
         for shard, entry, faults in read_parts(job, shards, aside):
-            held = self.logs.setdefault(str(job.request.files[shard.file]), HeldLog((0, ""), self.end, self.end))
+            name = str(job.request.files[shard.file])
+            held = self.logs.setdefault(name, HeldLog((0, ""), today, self.end, self.end))
             if entry is None:
                 self.skipped += faults
                 held.stamp = None
@@ -303,7 +270,6 @@ class _Addition:
             if any(fault.message.startswith(UNOPENED) for fault in faults):
                 held.stamp = None
             self.parts.append(PlacedPart(job.part(shard), self.end))
-            self.counts.append(entry["counts"])
             self.end += entry["conversations"]
             held.end = self.end
         for name, held in list(self.logs.items()):
@@ -313,39 +279,12 @@ class _Addition:
                 before.stamp, before.faults = None, held.faults
                 del self.logs[name]
 
-    def conversations(self, tables: Path) -> tuple[Any, Any]:
-        """Return the ids and ordinals of this run's conversations, and of the earlier conversations to replace."""
-        pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
-        schema = pa.schema([("conversation", pa.string()), ("ordinal", pa.int64())])
-        new = [
-            pa.table([batch[0], pc.add(batch[1], part.first)], schema=schema)
-            for part in self.parts
-            for batch in part.batches("conversations", schema.names)
-        ]
-        own = pa.concat_tables([schema.empty_table(), *new])
-        if not (tables / "conversations").is_dir():
-            return own, schema.empty_table()
-        earlier = ds.dataset(tables / "conversations", schema=schema)
-        # The join keeps the new ids in memory and streams the rest.
-        same = earlier.join(ds.dataset(own.select(["conversation"])), "conversation", join_type="left semi").to_table()
-        ordinal, inside = pc.field("ordinal"), pc.scalar(False)
-        for name in self.logs.keys() & self.state.files.keys():
-            held = self.state.files[name]
-            inside |= (ordinal >= held.first) & (ordinal < held.end)
-        return pa.concat_tables([own, same]), earlier.to_table(filter=inside)
-
-    def expired(self, tables: Path, earliest: date) -> Any:
-        """Return the ordinals of all conversations before the `earliest` day."""
-        pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
-        schema = pa.schema([("ordinal", pa.int64())])
-        days = [folder for folder in (tables / "conversations").glob("*") if is_before(folder.name, earliest)]
-        files = [str(file) for folder in days for file in folder.glob("*.parquet")]
-        found = [schema.empty_table(), ds.dataset(files, schema=schema).to_table()] if files else [schema.empty_table()]
-        for part in self.parts:
-            for batch in part.batches("conversations", ["day", "ordinal"]):
-                old = batch.filter(pc.less(batch[0], pa.scalar(earliest, pa.date32())))
-                found.append(pa.table([pc.add(old[1], part.first)], schema=schema))
-        return pa.concat_tables(found)
+    def conversations(self) -> Any:
+        """Return the id, ordinal and day of each of this run's conversations."""
+        pa, names = arrow(), ["conversation", "ordinal", "day"]
+        schema = pa.schema([("conversation", pa.string()), ("ordinal", pa.int64()), ("day", pa.date32())])
+        found = [rows.select(names).cast(schema) for part in self.parts for rows in part.placed("conversations")]
+        return pa.concat_tables([schema.empty_table(), *found])
 
     def note_over(self, replaced: Any) -> None:
         """For each log, record the logs whose conversations it replaced. If the log changes, those logs are
@@ -373,126 +312,77 @@ def _merge(
     out: Path,
     earliest: date,
 ) -> tuple[int, int, int]:
-    """Write the tables. Unchanged files become hard links, and this run's files are added.
+    """Write the tables: the days with new or removed conversations again, and hard links to the files of other days.
 
     Conversations before the `earliest` day are left out. Return how many conversations were replaced, removed and
     expired.
     """
-    pa, pc = arrow(), arrow("compute")
+    pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
     state, before = addition.state, out / FOLDER
-    found, anew = addition.conversations(before)
+    new = addition.conversations()
+    held = held_rows(before, "conversations", columns=new.column_names)
+    # The join keeps the new ids in memory and streams the rest.
+    same = held.join(ds.dataset(new.select(["conversation"])), "conversation", join_type="left semi").to_table()
+    found = pa.concat_tables([new, same.select(new.column_names)])
     last = found.group_by("conversation").aggregate([("ordinal", "max")])
-    replaced = found.join(last, "conversation")
-    replaced = replaced.filter(pc.not_equal(replaced.column("ordinal"), replaced.column("ordinal_max")))
+    replaced = found.join(last, "conversation").filter(pc.field("ordinal") != pc.field("ordinal_max"))
     addition.note_over(replaced)
-    others = _sorted(pa.concat_tables([each.select(["ordinal"]) for each in (replaced, anew)]))
-    dropped = _sorted(pa.concat_tables([pa.table({"ordinal": others}), addition.expired(before, earliest)]))
+    reread = pc.scalar(False)
+    for name in addition.logs.keys() & state.files.keys():
+        log = state.files[name]
+        reread |= (pc.field("ordinal") >= log.first) & (pc.field("ordinal") < log.end)
+    columns = ["ordinal", "day"]
+    others = pa.concat_tables([replaced.select(columns), held.to_table(columns, filter=reread)])
+    is_old = pc.field("day") < pa.scalar(earliest, pa.date32())
+    expired = pa.concat_tables([held.to_table(columns, filter=is_old), new.select(columns).filter(is_old)])
+    dropped = [pc.unique(each.column("ordinal")) for each in (others, pa.concat_tables([others, expired]))]
+    days = {day_of(day) for rows in (others, new) for day in pc.unique(rows.column("day")).to_pylist()}
+
     made = addition.work / "made"
     shutil.rmtree(made, ignore_errors=True)
     (made / STATE).mkdir(parents=True)
-    _count_again(addition, examiner, dropped, before / STATE, made / STATE)
     for table in TABLES:
-        for file in sorted((before / table).rglob("*.parquet")):
-            if is_before(file.parent.name, earliest):
-                continue
-            keep_rows(file, dropped, target=made / table / file.relative_to(before / table))
-        name = f"night-{state.nights[-1].number:05}"
-        write_table(table, addition.parts, made / table, name=name, without=dropped)
-        for folder in (made / table).iterdir():
-            compact(folder, name=f"{name}-all")
+        write_days(before, made, table, addition.parts, days=days, without=dropped[1], earliest=earliest)
+    write_days(before / STATE, made / STATE, COUNTS, addition.parts, days=days, without=dropped[1], earliest=earliest)
+    folders = {folder.name for folder in (made / "conversations").iterdir()}
+    state.counts = {day: counts for day, counts in state.counts.items() if day in folders - days}
+    state.counts |= {day: _counts_of(examiner, made, day) for day in sorted(folders & days)}
     known = {str(file): stamp for file, stamp in stamps.items()}
-    for name, held in addition.logs.items():
-        held.stamp = known[name] if held.stamp is not None else None
+    for name, log in addition.logs.items():
+        log.stamp = known[name] if log.stamp is not None else None
     state.files |= addition.logs
     state.forget(earliest, known)
+    state.next = addition.end
     check_tools(_counted(state, examiner))
+    state.conversations = write_schema(made, request.criterion or examiner.shelf.packs[-1].criterion)["conversations"]
     (made / STATE / "state.json").write_bytes(msgspec.json.encode(state))
-    write_schema(made, request.criterion or examiner.shelf.packs[-1].criterion)
     # Write the new files to disk before they replace the earlier ones.
     for path in (*made.rglob("*"), made):
         if path.is_dir() or path.stat().st_nlink == 1:
             sync(path)
     commit(made, out)
-    return len(replaced), len(others) - len(replaced), len(dropped) - len(others)
+    return len(replaced), len(dropped[0]) - len(replaced), len(dropped[1]) - len(dropped[0])
 
 
-def _sorted(ordinals: Any) -> Any:
+def _counts_of(examiner: Examiner, made: Path, day: str) -> dict[str, Any]:
+    """Return the sum of the counts of a day's conversations."""
     pc = arrow("compute")
-    found = pc.unique(ordinals.column("ordinal"))
-    return found.take(pc.sort_indices(found))
-
-
-def _count_again(addition: _Addition, examiner: Examiner, dropped: Any, before: Path, made: Path) -> None:
-    pa, pc, state = arrow(), arrow("compute"), addition.state
-    for night in state.nights:
-        gone = between(dropped, night.first, night.end)
-        name = f"counts-{night.number:05}.parquet"
-        file, target = before / name, made / name
-        # A run with no remaining conversations has no file.
-        if file.is_file():
-            keep_rows(file, gone, target=target)
-        if len(gone):
-            night.conversations -= len(gone)
-            night.counts = _without(examiner, night.counts, _counts_of(file, gone), target)
-    gone = between(dropped, addition.first, addition.end)
-    state.begin_night(addition.end - addition.first - len(gone), addition.end, {})
-    target = made / f"counts-{state.nights[-1].number:05}.parquet"
-    left_out: list[Any] = []
-    with arrow("parquet").ParquetWriter(target, counts_schema(), **WRITTEN) as out:
-        for part in addition.parts:
-            for batch in part.batches(COUNTS):
-                rows = pa.table([pc.add(batch[0], part.first), *batch.columns[1:]], schema=counts_schema())
-                kept = leave_out(rows, gone)
-                out.write_table(kept)
-                if kept.num_rows < rows.num_rows:
-                    left_out.append(_of(rows, gone))
-    whole = _sum(examiner, addition.counts)
-    state.nights[-1].counts = _without(examiner, whole, iter(left_out), target) if left_out else whole
-
-
-def _counts_of(file: Path, ordinals: Any) -> Iterator[Any]:
-    with arrow("parquet").ParquetFile(file) as rows:
-        for batch in rows.iter_batches(columns=["ordinal", "counts"]):
-            yield _of(arrow().Table.from_batches([batch]), ordinals)
-
-
-def _of(rows: Any, ordinals: Any) -> Any:
-    pc = arrow("compute")
-    held = pc.min_max(rows.column("ordinal")).as_py()
-    wanted = between(ordinals, held["min"], held["max"] + 1) if rows.num_rows else ordinals
-    return rows.filter(pc.is_in(rows.column("ordinal"), value_set=wanted)).column("counts")
-
-
-def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], left: Path) -> dict[str, Any]:
-    """Return a run's counts without some of its conversations. `left` is the file with the counts of the remaining
-    conversations.
-    """
-    pc = arrow("compute")
-    _sum(examiner, [counts])
-    for column in gone:
-        # Many conversations have equal counts, so parse each distinct text only once.
-        for alike in pc.value_counts(column).to_pylist():
-            examiner.counts.remove(json.loads(alike["values"]), alike["counts"])
-    times: list[float] = []
-    if left.is_file():
-        with arrow("parquet").ParquetFile(left) as rows:
-            for batch in rows.iter_batches(columns=["earliest", "latest"]):
-                if batch[0].null_count < len(batch):
-                    times += (pc.min(batch[0]).as_py(), pc.max(batch[1]).as_py())
-    examiner.counts.times = [min(times), max(times)] if times else []
-    return examiner.counts.record()
-
-
-def _sum(examiner: Examiner, counts: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Return the sum of the counts. The examiner's counts are set to this sum."""
     examiner.begin()
-    for each in counts:
-        examiner.counts.add(each)
+    for batch in held_rows(made / STATE, COUNTS, day=day).to_batches(columns=["counts"]):
+        # Many conversations have equal counts, so parse each distinct text only once.
+        for alike in pc.value_counts(batch[0]).to_pylist():
+            examiner.counts.add(json.loads(alike["values"]), alike["counts"])
+    times = held_rows(made, "conversations", day=day).to_table(["started", "ended"])
+    ends = (pc.min(times.column("started")).as_py(), pc.max(times.column("ended")).as_py())
+    examiner.counts.times = [end.timestamp() for end in ends if end is not None]
     return examiner.counts.record()
 
 
 def _counted(state: State, examiner: Examiner) -> Examiner:
-    _sum(examiner, (night.counts for night in state.nights))
+    """Set the examiner's counts to those of all conversations in the tables."""
+    examiner.begin()
+    for counts in state.counts.values():
+        examiner.counts.add(counts)
     return examiner
 
 

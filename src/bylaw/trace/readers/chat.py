@@ -17,6 +17,7 @@ from bylaw.trace.readers.parts import (
     call_in,
     check_parts,
     heard,
+    is_action,
     is_all_words,
     is_own_data,
     words_in,
@@ -116,7 +117,7 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
             transcript.time = seconds(told)
         if message.tool_calls and role in _WITHOUT_CALLS:
             raise Malformed(f"message {position} has tool calls, but its role is `{role}`")
-        if message.type is not None and message.type in ITEMS and role != "tool":
+        if message.type is not None and role != "tool" and (message.type in SILENT_ITEMS or is_action(message.type)):
             batch = _follow_item(transcript, message, batch, position)
         elif role == "tool" or (role == "user" and message.tool_call_id not in (None, "")):
             _answer(transcript, message, message.id if by_id else message.tool_call_id)
@@ -315,10 +316,6 @@ def object_of(arguments: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else read_arguments(arguments)[0]
 
 
-_ITEM_CALLS = frozenset(("function_call", "custom_tool_call", "mcp_call", "tool_call", "tool_use"))
-_ITEM_ANSWERS = frozenset(("function_call_output", "custom_tool_call_output", "tool_call_output", "tool_result"))
-_ITEM_ACTIONS = frozenset(("computer_call", "local_shell_call", "shell_call", "apply_patch_call"))
-"""Calls to a model's built-in tools, if the host runs them."""
 SILENT_ITEMS = frozenset(
     (
         *("reasoning", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),
@@ -328,43 +325,37 @@ SILENT_ITEMS = frozenset(
     )
 )
 """Items without text or calls to check, such as thoughts and the provider's own calls."""
-ITEMS = _ITEM_CALLS | _ITEM_ANSWERS | _ITEM_ACTIONS | {f"{each}_output" for each in _ITEM_ACTIONS} | SILENT_ITEMS
-
-
-_FAILED_ITEM = "An error occurred while running the tool. Please try again."
-"""The text from the Agents SDK after a tool raised an exception. The item has no error flag."""
+_ITEM = (
+    "type",
+    "id",
+    "call_id",
+    "tool_call_id",
+    "name",
+    "arguments",
+    "input",
+    "action",
+    "operation",
+    "output",
+    "content",
+    "error",
+)
 
 
 def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, position: int) -> bool:
     """Add an item from the Responses API. Consecutive calls are in the same turn."""
-    kind, agent = item.type or "", item.agent or ""
-    if kind in _ITEM_CALLS or kind in _ITEM_ACTIONS:
+    part = {name: value for name in _ITEM if (value := getattr(item, name)) is not None}
+    agent, call, answer = item.agent or "", call_in(part), answer_in(part)
+    if call is not None:
         if not batch:
             transcript.begin_turn()
-        name = item.name or (kind.removesuffix("_call") if kind in _ITEM_ACTIONS else "")
-        if not name:
-            raise Malformed("a function call has no name")
-        given = item.arguments if item.arguments is not None else item.input
-        if kind == "custom_tool_call":
-            given = {"input": item.input}
-        elif kind in _ITEM_ACTIONS:
-            given = {"action": item.action if item.action is not None else item.operation}
-        id = text_id(item.id if item.call_id is None else item.call_id)
-        transcript.call(name, given, id, "agent", agent)
-        if kind == "mcp_call" and (item.output is not None or item.error):
-            error = True if item.error else None
-            shown = item.output if item.output is not None else item.error
-            transcript.answer(shown, id, agent=agent, error=error)
-        return True
-    if kind in ITEMS and kind not in SILENT_ITEMS:
-        shown = item.output if item.output is not None else item.content
-        id = next((each for each in (item.call_id, item.tool_call_id, item.id) if each is not None), None)
-        has_failed = isinstance(shown, str) and shown.startswith(_FAILED_ITEM)
-        transcript.answer(shown, text_id(id), agent=agent, error=True if has_failed else None)
-        return False
-    if kind not in SILENT_ITEMS:
-        raise Malformed(f"message {position} is an item of the unknown type `{kind}`")
-    if not is_all_words({"type": kind}):
+        transcript.call(*call, "agent", agent)
+    if answer is not None:
+        transcript.answer(answer.content, answer.id, answer.tool, agent=agent, error=answer.error)
+    if call is not None or answer is not None:
+        return call is not None
+    if item.type not in SILENT_ITEMS:
+        raise Malformed(f"message {position} is an item of the unknown type `{item.type}`")
+    if not is_all_words(part):
         transcript.leave_out("agent", agent)
     return batch
 

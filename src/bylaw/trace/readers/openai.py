@@ -5,7 +5,6 @@ parts of messages. The Vercel AI SDK keeps calls in `toolInvocations` or `parts`
 in `additional_kwargs`.
 """
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
@@ -408,40 +407,33 @@ class _Head(Named, gc=False):
 _head = msgspec.json.Decoder(_Head)
 
 
-class _Kept(Struct):
-    """A record to drop if a later record starts with it."""
-
-    piece: Record | RecordError | None
-    size: int = 0
-    id: str = ""
-    head: _Head | None = None
-
-
 def without_beginnings(pieces: Iterator[Record | RecordError]) -> Iterator[Record | RecordError]:
     """Yield the records in order. A record that a later record continues is left out."""
-    line: deque[_Kept] = deque()
-    latest: dict[str, _Kept] = {}
+    waiting: dict[int, tuple[Record | RecordError, str, _Head | None]] = {}
+    latest: dict[str, int] = {}
+    """The number of the last waiting record with each id."""
     size = 0
-    for piece in pieces:
-        kept = _kept(piece)
-        earlier = latest.get(kept.id)
-        if earlier is not None and _goes_on(kept, earlier):
-            size -= earlier.size
-            earlier.piece, earlier.size, earlier.head = None, 0, None
-        if kept.id:
-            latest[kept.id] = kept
-        line.append(kept)
-        size += kept.size
-        while len(line) > MOST or size > MOST_BYTES or line[0].piece is None or not latest:
-            first = line.popleft()
-            size -= first.size
-            if latest.get(first.id) is first:
-                del latest[first.id]
-            if first.piece is not None:
-                yield first.piece
-            if not line:
-                break
-    yield from (kept.piece for kept in line if kept.piece is not None)
+    for number, piece in enumerate(pieces):
+        id, head = _head_of(piece)
+        earlier = latest.get(id)
+        if earlier is not None and _goes_on(head, waiting[earlier][2]):
+            size -= _size(waiting.pop(earlier)[0])
+        if id:
+            latest[id] = number
+        waiting[number] = piece, id, head
+        size += _size(piece)
+        while waiting and (len(waiting) > MOST or size > MOST_BYTES or not latest):
+            first = next(iter(waiting))
+            ready, id, _ = waiting.pop(first)
+            size -= _size(ready)
+            if latest.get(id) == first:
+                del latest[id]
+            yield ready
+    yield from (piece for piece, _, _ in waiting.values())
+
+
+def _size(piece: Record | RecordError) -> int:
+    return 0 if isinstance(piece, RecordError) else len(memoryview(piece.raw))
 
 
 def named_by(told: Any, about: dict[str, Any]) -> str:
@@ -451,18 +443,15 @@ def named_by(told: Any, about: dict[str, Any]) -> str:
     return next((id for name in _NAMES[1:4] if (id := text_id(about.get(name)))), "")
 
 
-def _kept(piece: Record | RecordError) -> _Kept:
-    if isinstance(piece, RecordError):
-        return _Kept(piece)
+def _head_of(piece: Record | RecordError) -> tuple[str, _Head | None]:
     try:
-        head = _head.decode(piece.raw)
+        head = None if isinstance(piece, RecordError) else _head.decode(piece.raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _Kept(piece, len(memoryview(piece.raw)))
-    return _Kept(piece, len(memoryview(piece.raw)), named_by(head, head.metadata or {}), head)
+        head = None
+    return ("", None) if head is None else (named_by(head, head.metadata or {}), head)
 
 
-def _goes_on(later: _Kept, earlier: _Kept) -> bool:
-    long, short = later.head, earlier.head
+def _goes_on(long: _Head | None, short: _Head | None) -> bool:
     if long is None or short is None or len(long.messages) <= len(short.messages):
         return False
     if (long.agent, long.context) != (short.agent, short.context):

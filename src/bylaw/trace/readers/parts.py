@@ -16,26 +16,30 @@ from bylaw.trace.transcript import is_users
 
 Fields = dict[str, Any]
 
-_CALLS = frozenset(
-    (
-        *("tool_use", "server_tool_use", "mcp_tool_use", "function_call", "tool_call", "tool-call", "mcp_call"),
-        *("custom_tool_call", "server_tool_call", "mcp_server_tool_call"),
-    )
+BUILT_IN = frozenset(("computer_call", "local_shell_call", "shell_call", "apply_patch_call"))
+"""Calls to a model's built-in tools, if the host runs them."""
+_CALLS = BUILT_IN.union(
+    ("tool_use", "server_tool_use", "mcp_tool_use", "function_call", "tool_call", "tool-call", "mcp_call"),
+    ("custom_tool_call", "server_tool_call", "mcp_server_tool_call"),
 )
-_ANSWERS = frozenset(
-    (
-        *("tool_result", "tool-result", "tool_call_response", "server_tool_call_response"),
-        *("function_call_output", "custom_tool_call_output", "function_result", "mcp_server_tool_result"),
-    )
+_OUTPUTS = frozenset(
+    ("function_call_output", "custom_tool_call_output", "tool_call_output", *(f"{each}_output" for each in BUILT_IN))
+)
+_ANSWERS = _OUTPUTS.union(
+    ("tool_result", "tool-result", "tool_call_response", "server_tool_call_response"),
+    ("function_result", "mcp_server_tool_result"),
 )
 _KEYED_CALLS = ("toolUse", "functionCall", "function_call", "toolCall", "tool_use", "tool_call")
 _KEYED_ANSWERS = ("toolResult", "functionResponse", "function_response", "toolResponse", "tool_result")
 _CALLS_AND_ANSWERS = _CALLS.union(_ANSWERS, _KEYED_CALLS, _KEYED_ANSWERS)
+_ACTIONS = ("action", "operation")
 _ARGUMENTS = ("input", "args", "arguments", "rawInput", "tool_kwargs")
 _CALL_IDS = ("call_id", "toolCallId", "toolUseId", "tool_call_id", "id")
 _ANSWER_IDS = ("tool_use_id", "tool_call_id", "toolCallId", "toolUseId", "call_id", "id")
 _CONTENTS = ("content", "output", "result", "response")
 _FAILED = frozenset(("output-error", "output-denied"))
+_FAILED_TOOL = "An error occurred while running the tool. Please try again."
+"""The text from the Agents SDK after a tool raised an exception. The output has no error flag."""
 
 _PICTURES = ("image", "image_url", "input_image", "output_image", "video", "video_url")
 _SOUNDS = ("audio", "input_audio", "output_audio")
@@ -85,6 +89,11 @@ class PartAnswer(Struct):
     refused: bool = False
 
 
+def is_action(kind: str) -> bool:
+    """Whether parts of this type are calls or results."""
+    return kind in _CALLS or kind in _ANSWERS
+
+
 def call_in(part: Any) -> tuple[str, Any, str] | None:
     """Return a call's tool, arguments and id, or None if the part is not a call."""
     block = _fields(part)
@@ -104,11 +113,15 @@ def call_in(part: Any) -> tuple[str, Any, str] | None:
     elif kind not in _CALLS:
         return None
     name = name or inner.get("name") or inner.get("toolName") or inner.get("tool_name")
+    if kind in BUILT_IN:
+        name = name or kind.removesuffix("_call")
     if not isinstance(name, str) or not name:
         raise Malformed("a tool call has no name")
     arguments = first(inner, _ARGUMENTS)
     if kind == "custom_tool_call":
         arguments = {"input": arguments}
+    elif arguments is None and kind in BUILT_IN:
+        arguments = {"action": first(inner, _ACTIONS)}
     elif arguments is None and kind is None and "name" in inner:
         # Gemini omits empty arguments.
         arguments = {}
@@ -131,6 +144,8 @@ def answer_in(part: Any) -> PartAnswer | None:
             told = unwrapped(content)
         if (failed := block.get("exception")) is not None:
             told = content or failed, True
+        if kind in _OUTPUTS and isinstance(content, str) and content.startswith(_FAILED_TOOL):
+            told = content, True
         error = error if isinstance(error, bool) else told[1]
         tool = block.get("toolName")
         return PartAnswer(told[0], text_id(first(block, _ANSWER_IDS)), tool if isinstance(tool, str) else "", error)
