@@ -1,6 +1,6 @@
 """Compiles a pack's `rules.yaml`, which contains limits and rules over predicates."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from functools import cached_property
 from typing import Any, cast
 
@@ -23,7 +23,6 @@ from bylaw.rule.rule import Limit, Over, Rule, denying_weight, read_rule, thresh
 from bylaw.text.day import read_duration
 
 PER = "`per` must be `tenant`, `agent`, `context.NAME` or `call.ARGUMENT`"
-TellFault = Callable[..., None]
 
 
 class WrittenLimit(Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,60 +33,6 @@ class WrittenLimit(Struct, frozen=True, forbid_unknown_fields=True):
     within: Scalar = ""
     per: Scalar = "tenant"
     over: Over = "deny"
-
-
-def read_limits(
-    written: list[WrittenLimit], schema: Schema, policies: Mapping[str, Policy], fault: TellFault
-) -> tuple[Limit, ...]:
-    """Return the limits. Calls `fault` with each error and its location."""
-    found: dict[str, Limit] = {}
-    for index, body in enumerate(written):
-        limit = _read(body, index, schema, policies, fault)
-        if limit.name in found:
-            fault(f"two limits have the name `{limit.name}`", "limits", index)
-        found[limit.name] = limit
-    return tuple(found.values())
-
-
-def _read(body: WrittenLimit, index: int, schema: Schema, policies: Mapping[str, Policy], fault: TellFault) -> Limit:
-    at = ("limits", index)
-    name = str(body.id)
-    policy = name if body.policy is None else str(body.policy)
-    given: list[Any] = body.tool if isinstance(body.tool, list) else [body.tool]
-    tools = frozenset(str(tool) for tool in given if tool != "")
-    within = read_duration(str(body.within))
-    if not name or not tools:
-        fault("a limit needs an `id` and a `tool`", *at)
-    if policy not in policies:
-        message = f"limit `{name}` names a policy `{policy}` that does not exist"
-        fault(message, *at, hint=meant(policy, policies), lacks=f"policy {policy}")
-    for tool in sorted(tools - schema.tools.keys()):
-        fault(f"`{tool}` is not a tool", *at, hint=meant(tool, schema.tools), lacks=f"tool {tool}")
-    if body.most < 1:
-        fault(
-            f"`most` of limit `{name}` is less than 1",
-            *at,
-            hint="to forbid a tool completely, write a guard",
-        )
-    if within is None:
-        fault(f"`within` of limit `{name}` is not a duration", *at, hint="such as 30m, 1h or 7d")
-    _check_per(str(body.per), name, tools, schema, at, fault)
-    return Limit(name, policy, tools, body.most, within or 1.0, str(body.per), body.over)
-
-
-def _check_per(
-    per: str, name: str, tools: frozenset[str], schema: Schema, at: tuple[str | int, ...], fault: TellFault
-) -> None:
-    where, _, what = per.partition(".")
-    if per in ("tenant", "agent") or (where == "context" and what):
-        return
-    if where != "call" or not what:
-        fault(f"limit `{name}` counts per `{per}`", *at, hint=PER)
-        return
-    for tool in sorted(tools & schema.tools.keys()):
-        parameters = schema.tools[tool].parameters
-        if what not in parameters:
-            fault(f"`{tool}` has no argument `{what}` to count by", *at, hint=meant(what, parameters))
 
 
 HEAVIEST = 1_000_000
@@ -258,7 +203,7 @@ class RulesReader:
                 self._check_breakable(rule, index, predicates)
         demands = tuple(rule for rule in rules.values() if not rule.physical)
         knowledge = tuple(rule for rule in rules.values() if rule.physical)
-        limits = read_limits(file.limits, self._schema, self._policies, self._fault)
+        limits = tuple(self._limits().values())
         return self._weighted(Rules(predicates, demands, knowledge, float(file.eps), limits))
 
     def _weighted(self, found: Rules) -> Rules:
@@ -311,6 +256,44 @@ class RulesReader:
                 self._fault(message, "rules", index, hint=hint, lacks=f"predicate {atom}")
         is_consent = any(atom in predicates and predicates[atom].consent for atom in atoms(rule.formula))
         return replace(rule, hard=True) if is_consent and not physical else rule
+
+    def _limits(self) -> dict[str, Limit]:
+        found: dict[str, Limit] = {}
+        for index, body in enumerate(self._file.limits):
+            limit = self._limit(body, index)
+            if limit.name in found:
+                self._fault(f"two limits have the name `{limit.name}`", "limits", index)
+            found[limit.name] = limit
+        return found
+
+    def _limit(self, body: WrittenLimit, index: int) -> Limit:
+        at = ("limits", index)
+        name = str(body.id)
+        policy = name if body.policy is None else str(body.policy)
+        given: list[Any] = body.tool if isinstance(body.tool, list) else [body.tool]
+        tools = frozenset(str(tool) for tool in given if tool != "")
+        within = read_duration(str(body.within))
+        if not name or not tools:
+            self._fault("a limit needs an `id` and a `tool`", *at)
+        if policy not in self._policies:
+            message = f"limit `{name}` names a policy `{policy}` that does not exist"
+            self._fault(message, *at, hint=meant(policy, self._policies), lacks=f"policy {policy}")
+        for tool in sorted(tools - self._schema.tools.keys()):
+            self._fault(f"`{tool}` is not a tool", *at, hint=meant(tool, self._schema.tools), lacks=f"tool {tool}")
+        if body.most < 1:
+            hint = "to forbid a tool completely, write a guard"
+            self._fault(f"`most` of limit `{name}` is less than 1", *at, hint=hint)
+        if within is None:
+            self._fault(f"`within` of limit `{name}` is not a duration", *at, hint="such as 30m, 1h or 7d")
+        where, _, what = str(body.per).partition(".")
+        if where == "call" and what:
+            for tool in sorted(tools & self._schema.tools.keys()):
+                parameters = self._schema.tools[tool].parameters
+                if what not in parameters:
+                    self._fault(f"`{tool}` has no argument `{what}` to count by", *at, hint=meant(what, parameters))
+        elif body.per not in ("tenant", "agent") and not (where == "context" and what):
+            self._fault(f"limit `{name}` counts per `{body.per}`", *at, hint=PER)
+        return Limit(name, policy, tools, body.most, within or 1.0, str(body.per), body.over)
 
     def _check_breakable(self, rule: Rule, index: int, predicates: Mapping[str, Predicate]) -> None:
         """Report a rule that no conversation can break, because it would protect nothing."""

@@ -32,7 +32,7 @@ class OutsideError(YamlError):
 
 
 class Reach:
-    """Return the folders from which the pack in `root` may read."""
+    """The folders from which the pack in `root` may read."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

@@ -178,6 +178,8 @@ def glimpse(head: bytes, *, again: bool = True) -> Any:
 
 
 Layout = Literal["lines", "document"]
+BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""Exceptions for bytes that are not JSON of the expected structure."""
 T = TypeVar("T")
 
 # Possessive quantifiers prevent backtracking in an unterminated string.
@@ -198,7 +200,7 @@ class Record(Struct, frozen=True, gc=False):
     """The line of the record, starting at 1. For a single document, it is 0."""
 
     def fault(self, source: Source, why: str) -> RecordError:
-        return _fault(source, self.line, self.index, why)
+        return source.fault(self.index, why, self.line)
 
     @property
     def position(self) -> int:
@@ -254,7 +256,7 @@ def _is_one_record(line: bytes) -> bool:
 def _is_talk(data: bytes) -> bool:
     try:
         members = _list.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except BROKEN:
         return False
     return not members or is_messages([glimpse(bytes(members[0])[: 1 << 16])])
 
@@ -271,7 +273,7 @@ def elements(
             whole = [_raw.decode(data)]
         else:
             whole = _list.decode(data) if data.lstrip().startswith(b"[") else [_raw.decode(data)]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except BROKEN as error:
         yield from _scattered(source, data, why or not_json(error, data), line, index)
     else:
         for number, raw in enumerate(whole, index):
@@ -287,14 +289,14 @@ def _scattered(source: Source, data: bytes, why: str, line: int, index: int) -> 
     while (piece := next(_cut(data, at), None)) is not None:
         kind, start, at = piece
         if kind == "stray":
-            yield _fault(source, line, index, _stray(data[start:at]))
+            yield source.fault(index, _stray(data[start:at]), line)
         elif data[start] in b"[" and not (line and _is_talk(data[start:at])):
             at, index = yield from _members(source, data, start + 1, why, line, index)
         elif kind == "value":
             yield Record(data[start:at], index, line)
             index += 1
         else:
-            yield _fault(source, line, index, why)
+            yield source.fault(index, why, line)
 
 
 def documents(source: Source, data: bytes) -> list[bytes | RecordError]:
@@ -324,12 +326,12 @@ def _members(
                 yield Record(data[begin:end], index, line)
                 index += 1
             case "stray":
-                yield _fault(source, line, index, _stray(data[begin:end]))
+                yield source.fault(index, _stray(data[begin:end]), line)
             case "open":
                 break
             case "end":
                 return end, index
-    yield _fault(source, line, index, why)
+    yield source.fault(index, why, line)
     return len(data), index
 
 
@@ -378,10 +380,6 @@ def _between(data: bytes, start: int, end: int, inside: bool) -> bool:
 def _stray(data: bytes) -> str:
     text = data.strip(b" \t\r\n,").decode("utf-8", "replace")
     return f"text outside any record: `{text if len(text) <= 40 else text[:37] + '...'}`"
-
-
-def _fault(source: Source, line: int, index: int, why: str) -> RecordError:
-    return source.fault(line, why, line=True) if line else source.fault(index, why)
 
 
 class Malformed(Exception):

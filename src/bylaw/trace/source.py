@@ -228,10 +228,9 @@ class Source(Struct, frozen=True, dict=True):
         """The agent for records that do not name one."""
         return agent_of_file(self.path.name)
 
-    def fault(self, position: int, why: str, *, line: bool = False) -> RecordError:
-        """Return an error at a line (counted from 1) or at a position (counted from 0)."""
-        place = f"{self.path}:{position}" if line else f"{self.path}#{position}"
-        return RecordError(why, place=place)
+    def fault(self, index: int, why: str, line: int = 0) -> RecordError:
+        """Return an error at a line, counted from 1, or at a record of a document, counted from 0."""
+        return RecordError(why, place=f"{self.path}:{line}" if line else f"{self.path}#{index}")
 
     @property
     def is_packed(self) -> bool:
@@ -289,11 +288,11 @@ class Source(Struct, frozen=True, dict=True):
                         line = line.removeprefix(_BOM)
                     if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
                         _skip_line(stream)
-                        yield self.fault(number, f"longer than {_mebibytes(LONGEST_LINE)}", line=True)
+                        yield self.fault(0, f"longer than {_mebibytes(LONGEST_LINE)}", number)
                     elif blank or not line.isspace():
                         yield number, line
             except (EOFError, OSError, zlib.error) as error:
-                yield self.fault(number + 1, _broken(error), line=True)
+                yield self.fault(0, _broken(error), number + 1)
 
     def document(self) -> tuple[bytes, str]:
         """Return the whole content. If it ends early, also return the reason."""

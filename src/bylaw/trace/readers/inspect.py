@@ -6,7 +6,6 @@ import importlib
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import chain
 from typing import Any, cast
 
@@ -15,6 +14,7 @@ from msgspec import Raw, Struct, field
 
 from bylaw.errors import FormatError, RecordError
 from bylaw.trace.document import (
+    BROKEN,
     Malformed,
     Record,
     decode,
@@ -73,20 +73,19 @@ def read(source: Source, _: Look) -> Iterator[Trajectory | RecordError]:
 
 def _document(source: Source) -> tuple[InspectEvaluation, Iterator[Record | RecordError]]:
     data, why = source.document()
+    rest: list[RecordError] = []
     try:
-        log = _LOG.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        why = why or not_json(error, data)
-        parts = documents(source, data)
-        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            log = _LOG.decode(parts[0] if len(parts) > 1 and isinstance(parts[0], bytes) else b"")
-            rest = [
-                each if isinstance(each, RecordError) else source.fault(0, "a second document") for each in parts[1:]
-            ]
-            return log.eval, chain((Record(raw, index) for index, raw in enumerate(log.samples or ())), rest)
+        try:
+            log = _LOG.decode(data)
+        except BROKEN as error:
+            why = why or not_json(error, data)
+            first, *others = documents(source, data) or [b""]
+            log = _LOG.decode(first if others and isinstance(first, bytes) else b"")
+            rest = [each if isinstance(each, RecordError) else source.fault(0, "a second document") for each in others]
+    except BROKEN:
         at = data.find(b'"samples": [', data.find(b'"stats"'))
         return head_in(data, b"eval", _EVALUATION, InspectEvaluation()), salvaged(source, data, at, why)
-    return log.eval, (Record(raw, index) for index, raw in enumerate(log.samples or ()))
+    return log.eval, chain((Record(raw, index) for index, raw in enumerate(log.samples or ())), rest)
 
 
 def _members(source: Source) -> tuple[InspectEvaluation, Iterator[Record | RecordError]]:

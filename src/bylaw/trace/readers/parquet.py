@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from bylaw.errors import FormatError, RecordError, UsageError
-from bylaw.trace.document import Malformed, Record, read_each
+from bylaw.trace.document import Malformed, Record, read_each, tell
 from bylaw.trace.event import Trajectory
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.openai import conversation
@@ -81,7 +81,7 @@ def _opened(source: Source) -> tuple[Any, Any]:
         stream = open_bytes(source.path, CHUNK)
         return parquet.ParquetFile(stream), stream
     except (OSError, ValueError) as error:
-        raise FormatError(f"cannot read the Parquet file: {_told(error)}", place=str(source.path)) from error
+        raise FormatError(f"cannot read the Parquet file: {tell(error)}", place=str(source.path)) from error
 
 
 def _rows(
@@ -97,7 +97,7 @@ def _rows(
                     yield source.fault(index, str(error))
                 index += 1
     except (OSError, ValueError) as error:
-        yield source.fault(index, f"damaged: {_told(error)}")
+        yield source.fault(index, f"damaged: {tell(error)}")
 
 
 def _with_messages(record: dict[str, Any]) -> dict[str, Any]:
@@ -118,7 +118,3 @@ def _given(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _given(each) for name, each in cast("dict[str, Any]", value).items() if each is not None}
     return [_given(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
-
-
-def _told(error: BaseException) -> str:
-    return str(error).splitlines()[0].lower() if str(error) else type(error).__name__

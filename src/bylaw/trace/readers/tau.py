@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from bylaw.errors import BylawError, RecordError
 from bylaw.trace.document import (
+    BROKEN,
     Layout,
     Malformed,
     Record,
@@ -242,7 +243,7 @@ def _pieces_of(source: Source, data: bytes, why: str) -> Iterator[Piece]:
         return
     try:
         results = _RESULTS.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except BROKEN as error:
         why = why or not_json(error, data)
         parts = documents(source, data)
         if len(parts) > 1:
@@ -273,7 +274,7 @@ def _info_beside(source: Source) -> Info:
         return Info()
     try:
         return _RESULTS.decode(Source(beside).document()[0]).info or Info()
-    except (BylawError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (BylawError, *BROKEN):
         return Info()
 
 

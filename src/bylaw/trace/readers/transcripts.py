@@ -39,10 +39,8 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
         turn = str(cast(dict[str, Any], line["message"]).get("id") or "")
         # A turn is streamed block by block. Lines with the same message id are one turn.
         goes_on = message.role == "assistant" and turn != "" and said.get(session) == turn
-        before = transcript.turn
+        message.turn = transcript.turn if goes_on else None
         follow([message], transcript)
-        if goes_on:
-            _join(transcript, before)
         said[session] = turn if message.role == "assistant" else said.get(session, "")
 
     yield from take_each(source, found.layout, take)
@@ -62,13 +60,3 @@ def _message(line: dict[str, Any]) -> ChatMessage | None:
     if line.get("isSidechain") or line.get("parent_tool_use_id"):
         made.agent = "sub-agent"
     return made
-
-
-def _join(transcript: Transcript, turn: int) -> None:
-    """Move the events of the last line to the previous turn."""
-    for at in range(len(transcript.events) - 1, -1, -1):
-        event = transcript.events[at]
-        if getattr(event, "turn", turn) != transcript.turn:
-            break
-        transcript.events[at] = msgspec.structs.replace(event, turn=turn)
-    transcript.turn = turn
