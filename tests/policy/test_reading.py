@@ -98,3 +98,8 @@ def test_a_file_full_of_faults_ends() -> None:
     read = read_record(Located("f.yaml", {"policies": [1] * 5000}, {}), PoliciesFile)
     assert len(read.faults) == MOST + 1
     assert read.record == PoliciesFile()
+
+
+def test_a_number_outside_its_range_is_told_with_its_line() -> None:
+    found = told("shield:\n  approval:\n    timeout: -1\n", Manifest)
+    assert found == ["f.yaml:3: `timeout` cannot be `-1`; expected `float` > 0.0"]

@@ -434,3 +434,20 @@ def test_a_part_whose_one_key_is_a_letter_of_a_silent_one_is_not_passed_over() -
         follow_messages(
             [USER, {"role": "assistant", "content": [{"e": {"name": "pay", "input": GIVEN}}]}], Transcript()
         )
+
+
+def test_a_call_of_a_built_in_tool_is_a_call_in_a_part_and_as_an_item() -> None:
+    call = {"type": "computer_call", "call_id": "1", "action": {"type": "click", "x": 1}}
+    for message in (call, {"role": "assistant", "content": [call]}):
+        follow_messages(
+            [USER, message, {"type": "computer_call_output", "call_id": "1", "output": "ok"}], made := Transcript()
+        )
+        (event,) = [event for event in made.events if isinstance(event, Call)]
+        assert (event.tool, event.arguments) == ("computer", {"action": {"type": "click", "x": 1}})
+        assert [event.call for event in made.events if isinstance(event, Result)] == [1]
+
+
+def test_a_state_that_is_no_word_is_no_crash() -> None:
+    part = {"type": "tool-pay", "toolCallId": "1", "state": {"name": "done"}, "input": GIVEN, "output": PAID}
+    follow_messages([USER, {"role": "assistant", "parts": [part]}], made := Transcript())
+    assert [type(event) for event in made.events] == [Message, Call, Result]

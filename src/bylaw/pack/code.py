@@ -1,6 +1,4 @@
-"""Compiles a pack's guards and look-up functions, finds policies without a check, and collects the code that decides
-calls.
-"""
+"""Compiles a pack's guards and look-ups, finds policies without a check, and collects the code that decides."""
 
 import ast
 import hashlib

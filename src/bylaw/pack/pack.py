@@ -245,9 +245,7 @@ class Pack(Struct, frozen=True, dict=True):
 
     @cached_property
     def pin(self) -> str:
-        """A digest of everything that decides calls. A conversation stays with this version of the pack. `digest`
-        covers all files.
-        """
+        """A digest of everything that decides calls. A conversation keeps this version. `digest` covers all files."""
         return self.pinned.digest()
 
     @cached_property
@@ -326,9 +324,7 @@ class Pack(Struct, frozen=True, dict=True):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the pack's folder, because compiled guards cannot be pickled. Another process reads the same
-        folder.
-        """
+        """Pickle only the folder, which another process loads again. Compiled guards cannot be pickled."""
         if not self.root.is_dir():
             hint = "send the contents of the files, and call `Pack.from_files` there"
             raise UsageError(f"`{self.name}` has no folder that another process could read it from", hint=hint)
@@ -340,9 +336,7 @@ class Pack(Struct, frozen=True, dict=True):
         return f"<pack {self.name} {self.version}: {len(self.policies)} policies, {tools} tools{told}>"
 
     def changed_in(self, text: Document) -> tuple[str, ...]:
-        """Return the policies that cite a sentence missing from `text`. Empty if `text` has none of the cited
-        sentences.
-        """
+        """Return the policies that cite a sentence missing from `text`. Empty if all policies do."""
         here = {sentence.digest for sentence in text.sentences}
         changed = tuple(name for name, cited in self.digests.items() if not here.issuperset(cited))
         return () if len(changed) == len(self.digests) else changed

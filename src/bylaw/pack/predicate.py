@@ -179,9 +179,7 @@ class Predicate(Struct, frozen=True):
         return f"{self.name.replace('_', ' ')} {self.description}"
 
     def names(self, tool: str, effect: str) -> bool:
-        """Whether the predicate applies to the calls of a tool, by its name or effect, or because it applies to any
-        call.
-        """
+        """Whether the predicate applies to calls of a tool: by name, by effect, or because it applies to any call."""
         if self.code is not None:
             return any(f"{quote}{tool}{quote}" in self.code.text for quote in "\"'")
         if self.find is None or self.way not in ("tool", "effect", "message"):

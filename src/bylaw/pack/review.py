@@ -29,9 +29,7 @@ _NAMED = 6
 
 Word = Literal["accepted", "rejected"]
 Standing = Literal["accepted", "rejected", "lapsed", "unsigned", "unreviewed", "unenforced"]
-"""`unreviewed`: the policy is handwritten and needs no review. `unenforced`: the policy has a check, but policies.yaml
-says not to enforce it.
-"""
+"""`unreviewed`: handwritten, so no review is needed. `unenforced`: policies.yaml says not to enforce the check."""
 
 
 class ReviewError(BylawError):

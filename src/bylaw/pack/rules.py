@@ -149,9 +149,7 @@ class Breaks(Struct, frozen=True):
 def where_broken(
     rule: Rule, predicates: Mapping[str, Predicate], schema: Schema, policies: Mapping[str, Policy]
 ) -> Breaks:
-    """Search the automaton of a rule over the acts that are possible with the tools of the pack: a message, or a call
-    to one tool.
-    """
+    """Search a rule's automaton over the possible acts: a message, or a call to one of the pack's tools."""
     acts = [act_of(None), act_of("", "unknown"), *(act_of(name, tool.effect) for name, tool in schema.tools.items())]
     if schema.actions is not None:
         # A generic call is treated as a look-up in addition to its actions.

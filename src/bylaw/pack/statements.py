@@ -104,9 +104,7 @@ class Citing:
         return Cited((_outside(span, self._title),), lost=lost)
 
     def _by_digest(self, span: WrittenSpan, document: Document, policy: str, place: str) -> Cited:
-        """Return the sentence with this digest. If there are several, prefer the one on the line of the span, then the
-        closest one under its heading.
-        """
+        """Return the sentence with this digest: on the span's line, or else under its heading and closest."""
         digest, line = span.digest or "", span.line or 0
         found = document.all_by_digest(digest)
         if span.document:
@@ -203,9 +201,7 @@ def _ambiguous(policy: str, quote: Quote, places: Sequence[Range], document: Doc
 
 
 def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, WrittenSpan]]:
-    """Yield each cited sentence with the index of its entry. A string is a quote, and `at` lists sentences as
-    `line:sentence`.
-    """
+    """Yield each cited sentence with its entry's index. A string is a quote, and `at` lists `line:sentence`."""
     for index, span in enumerate(given):
         record = span if isinstance(span, WrittenSpan) else WrittenSpan(quote=span)
         if not record.at:

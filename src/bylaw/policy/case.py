@@ -43,10 +43,7 @@ class Variation(Struct, frozen=True, forbid_unknown_fields=True):
     """Replaces the user's last message. None removes the message."""
     agent: Scalar | UnsetType | None = UNSET
     want: Scalar | dict[str, Any] | None = None
-    """The expected outcome.
-
-    If the base case expects permit, deny, kept or broken, the default is the opposite.
-    """
+    """The expected outcome. The default is the opposite of permit, deny, kept or broken in the base case."""
 
 
 class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,9 +102,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def _happened(self, change: Variation) -> list[WrittenEvent] | None:
-        """Return the events after a variation. A variation may replace the last message of either side and, for a rule,
-        also the last call.
-        """
+        """Return the events after a variation of the last message of each side or, for a rule, of the last call."""
         events = self.events if change.events is None else change.events
         if events is None:
             return None

@@ -129,9 +129,7 @@ LONGEST = 2_000_000
 """The maximum length of a document in characters: about a thousand pages."""
 _BETWEEN = "\n\n"
 _RIVALS = 8
-"""The number of sentences to compare with a quote letter by letter. These are the sentences that share the most words
-with it.
-"""
+"""The number of sentences to compare with a quote by letter: those that share the most words with it."""
 
 Range = tuple[int, int]
 """A range of characters in the whole document's text."""
@@ -365,9 +363,7 @@ class Quote(Struct, frozen=True):
 
 
 def read_quote(written: str, document: Document | None = None) -> Quote:
-    """Parse a quote as written. If the document contains the quoted text followed by its bracketed part, that part
-    belongs to the quote.
-    """
+    """Parse a quote as written. A bracketed part that the document contains before the quote belongs to the quote."""
     match = _WHICH.match(written)
     if match is None or (document is not None and document.places(written)):
         return Quote(written)

@@ -17,9 +17,7 @@ from bylaw.policy.tool import Postures
 from bylaw.policy.yaml import Located, Read, Scalar, YamlError, read_record, read_yaml
 
 OUTSIDE = "BYLAW_OUTSIDE"
-"""The environment variable that lists additional folders from which packs may read. The separator is the same as in
-PATH.
-"""
+"""The environment variable that lists more folders from which packs may read, separated as in PATH."""
 READY = Path(__file__).parent.parent / "packs"
 """The folder that contains the built-in packs. Any pack may read them."""
 LARGEST = 16_000_000
@@ -164,9 +162,7 @@ class PackFolder(Struct):
     faults: list[BylawError] = field(default_factory=list[BylawError])
 
     def read_document(self, given: Path | None) -> Document | None:
-        """Return the policy document: `given`, or the document named in the manifest. None if the document is kept
-        elsewhere.
-        """
+        """Return the given document or the one in the manifest. None if the document is kept elsewhere."""
         if given is not None:
             try:
                 return read_given(given)
@@ -323,9 +319,7 @@ def _ready_folder(name: str) -> Path | None:
 
 
 def _name(path: Path, root: Path) -> str:
-    """Return a file's name for messages: relative to the pack or, if it is from a base pack, with that pack's folder in
-    front.
-    """
+    """Return a file's name for messages: relative to the pack, or with the folder of the base pack in front."""
     if path.is_relative_to(root):
         return path.relative_to(root).as_posix()
     beside = root.resolve().parent
@@ -363,9 +357,7 @@ class _Files:
         return None
 
     def text(self, path: Path) -> str:
-        """Return the text of a file, or an empty string if the file is not text. In that case, an error is reported
-        once.
-        """
+        """Return the text of a file. If the file is not text, report an error once and return an empty string."""
         try:
             return (self.data(path) or b"").decode()
         except UnicodeDecodeError:

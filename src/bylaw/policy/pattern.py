@@ -127,9 +127,7 @@ _LETTERS = {r"\w": r"\p{L}\p{N}_", r"\d": r"\p{Nd}", r"\s": r"\s\x{85}\p{Z}"}
 
 
 def _translated(text: str) -> str:
-    """Return the pattern in RE2 syntax. Letters of any alphabet match as letters, and `$` also matches before a final
-    line break.
-    """
+    """Return the pattern in RE2 syntax. Letters of any alphabet match, and `$` may precede a final line break."""
     end = "$" if re.search(r"\(\?[a-zA-Z]*m", text) else r"(?:\n?\z)"
 
     def translate(part: re.Match[str]) -> str:

@@ -96,9 +96,7 @@ class WrittenTools(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenSpan(Struct, frozen=True, forbid_unknown_fields=True):
-    """A citation in policies.yaml: words, or a location and a digest. `at` lists several locations. A heading by itself
-    covers its whole section.
-    """
+    """A citation in policies.yaml: words, or places and digests. A heading by itself covers its whole section."""
 
     quote: Scalar | None = None
     document: Scalar = ""

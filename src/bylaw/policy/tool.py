@@ -110,9 +110,7 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
     bounded: bool | None = None
     program: Scalar | list[Scalar] = []
     commands: list[Scalar] = []
-    """The whole command must match one of these patterns. Every word of the command must be known before the command
-    runs.
-    """
+    """The whole command, with every word known before it runs, must match one of these patterns."""
     operands: list[Scalar] = []
     """Each of these patterns must match at least one operand of the command."""
     options: list[Scalar] = []
@@ -209,9 +207,7 @@ class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
     unread: dict[str, list[Scalar]] = {}
     """The harmless arguments of each tool with actions."""
     secrets: dict[str, list[Scalar]] = {}
-    """For each tool, arguments whose value may be a secret. A value that looks like a password, key or token leaves the
-    call unresolved.
-    """
+    """For each tool, arguments that may hold a secret. A value that looks like one leaves the call unresolved."""
     ordinary: list[Scalar] = []
     """Patterns for the names of files with harmless contents, such as `*.py`."""
     settings: list[Scalar] = []
@@ -243,9 +239,7 @@ class Tool(Struct, frozen=True):
     also_called: tuple[str, ...] = ()
     """Words for the tool's action that do not occur in the tool's name."""
     others: Any = False
-    """Additional arguments that are allowed: none, any (`true`), or only arguments that match a schema, as in
-    `additionalProperties`.
-    """
+    """Additional arguments that are allowed: none, any (`true`), or those that match this schema."""
     surely_refused: str = ""
     """A pattern for errors that prove that a call changed nothing. After any other error, this is unknown."""
     trust: Mapping[str, Trust] = {}
@@ -370,9 +364,7 @@ def _number_meant(schema: Any, text: str) -> int | float | None:
 
 
 def _unfit(schema: Any, value: Any, is_required: bool) -> str:
-    """Return why an argument does not match its declaration. Tools accept a number and its text form, so the two are
-    interchangeable.
-    """
+    """Return why an argument does not match its declaration. Tools accept a number and its text form alike."""
     if not isinstance(schema, dict):
         return ""
     declared: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
@@ -542,23 +534,17 @@ class ApprovalTerms(_Checked, frozen=True, forbid_unknown_fields=True):
 
 
 class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
-    """The section `shield:` of pack.yaml. A policy's posture overrides the tool's posture, and the tool's overrides the
-    pack's.
-    """
+    """The section `shield:` of pack.yaml. A policy's posture overrides the tool's, and the tool's the pack's."""
 
     posture: Posture = "enforce"
     tools: dict[str, Posture] = field(default_factory=dict[str, Posture])
     policies: dict[str, Posture] = field(default_factory=dict[str, Posture])
     on_error: OnError = "deny"
     on_read_error: Literal["deny", "ask", "allow"] = "deny"
-    """The answer to a read that could not be judged. With `allow`, the read runs and the decision explains why it could
-    not be judged.
-    """
+    """The answer to a read that could not be judged. With `allow`, the read runs and the decision gives the reason."""
     approval: ApprovalTerms = ApprovalTerms()
     delegation: Literal["ask", "follow"] = "ask"
-    """What to do if the user tells the agent to follow written instructions: ask the user, or check calls against the
-    instructions.
-    """
+    """If the user tells the agent to follow written instructions: ask the user, or check calls against them."""
     handover: bool = False
     """Whether another principal may continue a conversation. Look-ups are kept, but messages, consent and approvals are
     not. By default, another principal gets a new conversation.

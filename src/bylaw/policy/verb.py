@@ -60,9 +60,7 @@ def hands_over(tool: str) -> bool:
 
 
 def sounds_harmless(tool: str) -> bool:
-    """Whether the tool's name begins with a verb for reading, thinking or transferring and contains no verb for
-    writing.
-    """
+    """Whether the name starts with a verb for reading, thinking or transferring and has no verb for writing."""
     words = words_of(tool)
     if hands_over(tool):
         return True

@@ -300,9 +300,7 @@ def _scattered(source: Source, data: bytes, why: str, line: int, index: int) -> 
 
 
 def documents(source: Source, data: bytes) -> list[bytes | RecordError]:
-    """Return the JSON values in `data` in order, and an error for each piece of other text. The last value may be
-    incomplete.
-    """
+    """Return the JSON values in `data`, and an error for each piece of other text. The last value may be incomplete."""
     return [
         source.fault(0, _stray(data[start:end])) if kind == "stray" else data[start:end]
         for kind, start, end in _cut(data, 0)
@@ -370,9 +368,7 @@ def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Ki
 
 
 def _between(data: bytes, start: int, end: int, inside: bool) -> bool:
-    """Whether there is anything other than white space and commas. In a list, a damaged member may leave brackets
-    behind.
-    """
+    """Whether there is more than white space and commas. In a list, a damaged member may leave brackets behind."""
     found = (_REMAINS if inside else _SPACE).match(data, start, end)
     return found is None or found.end() < end
 
@@ -459,9 +455,7 @@ def read_each(
 
 
 def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) -> Iterator[RecordError]:
-    """Call `take` with every record. This is for formats with several records per conversation. Yield an error for each
-    record that fails.
-    """
+    """Call `take` with every record, because a conversation may have several. Yield an error for each that fails."""
     for record in records(source, layout):
         if isinstance(record, RecordError):
             yield record
@@ -499,9 +493,7 @@ def head_in(data: bytes, name: bytes, decoder: "msgspec.json.Decoder[T]", defaul
 
 
 def salvaged(source: Source, data: bytes, at: int, why: str) -> Iterator[Record | RecordError]:
-    """Yield the members of a list in a damaged document as long as its brackets match. Then yield the error `why`,
-    unless a member already reports it.
-    """
+    """Yield the members of a damaged list while its brackets match, then the error `why` if no member reports it."""
     start = data.find(b"[", at) if at >= 0 else -1
     is_told = False
     for each in _members(source, data, start + 1, why, 0, 0) if start >= 0 else ():

@@ -25,9 +25,7 @@ HOOK = r"PreToolUse:\S+ hook error: "
 """The start of the Claude agent's message for a hook that blocked a call."""
 _HOOK = re.compile(HOOK)
 _NOT_DONE = tuple(f"{each} (" for each in (*NOT_DONE, "Not allowed, and not done"))
-"""A refusal starts with one of these phrases, followed by the refused tool's name. Without this name, the text is a
-tool's own result.
-"""
+"""A refusal starts with one of these phrases and the refused tool's name. Otherwise, it is a tool's own result."""
 REFUSALS = ("Not ", "PreToolUse:", f"{MAY_BE_DONE} (")
 """The start of a result that may come from a shield."""
 
@@ -50,10 +48,7 @@ class Card(Struct, frozen=True, omit_defaults=True):
     """A digest of the tool and its arguments. The card applies to exactly this call."""
     text: str
     expires: float | None = None
-    """When the card expires, in seconds since the epoch.
-
-    After that, answers to the card are not accepted, and neither are calls based on them.
-    """
+    """When the card expires, in seconds since the epoch. Later answers, and calls based on them, are not accepted."""
 
 
 @final
@@ -85,9 +80,7 @@ class Message(Struct, frozen=True, tag="message", gc=False):
     confirmation: Confirmation | None = None
     """The user's answer to a card. This message has no text."""
     handover: dict[str, Any] | None = None
-    """The host's new context, if another principal continues the conversation. The message has no text. Earlier
-    messages are not from this principal.
-    """
+    """The context of a new principal. This message has no text. Earlier messages are not from this principal."""
 
 
 @final
@@ -166,9 +159,7 @@ class Result(Struct, frozen=True, tag="result", dict=True):
     """For a failed result, whether the tool was not executed. False if a shield could not tell. None if unknown."""
 
     def value(self) -> Any:
-        """The content. If it is JSON or a printed Python value, it is decoded, otherwise it is text. Do not
-        modify it.
-        """
+        """The content: data if it is JSON or a printed Python value, otherwise text. Do not modify it."""
         kept: Any = self.__dict__
         if "data" not in kept:
             content = self.content
@@ -269,9 +260,7 @@ def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
 
 
 def _result_as_text_tells(result: Any, texts: list[str]) -> Any:
-    """Compare a value with its text form. Servers wrap such a value in an object. If the value is a list, each item may
-    be a separate text part.
-    """
+    """Compare a value with its text form. Each item of a list may be a separate text part."""
     told = [decode_text(text) for text in texts]
     if result.__class__ is list and not (len(told) == 1 and isinstance(told[0], list)):
         items: list[Any] = result

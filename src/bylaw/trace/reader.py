@@ -67,9 +67,7 @@ def read(
 
 
 def read_source(source: Source, found: Look | None = None) -> Iterator[Trajectory | RecordError]:
-    """Yield the trajectories of a file or part. Pass the format as `found` for a part, because it may not be detectable
-    there.
-    """
+    """Yield the trajectories of a file or part. For a part, pass `found`, because its format may be undetectable."""
     found = found or look(source)
     # Import each reader only when it is needed.
     reader: Any = importlib.import_module(f"bylaw.trace.readers.{READERS[found.format]}")

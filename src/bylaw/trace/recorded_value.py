@@ -117,9 +117,7 @@ EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 """Numbers outside this range are not seconds. They are milliseconds, nanoseconds, or invalid."""
 RECENT = datetime(1990, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp()
-"""The range of plausible seconds. A larger number is read as milliseconds or microseconds if the time is then in this
-range.
-"""
+"""The range of plausible seconds. A larger number is read as milliseconds or microseconds within this range."""
 _FIGURES = 16
 """The number of digits in a time in microseconds."""
 TEXTS = frozenset(("text", "input_text", "output_text", "refusal"))
@@ -202,9 +200,7 @@ def shown(part: Any) -> str | None:
 
 
 def part_text(part: Any) -> str | None:
-    """Return the text of a content part. Return an empty string for images and similar parts, and None for an unknown
-    part.
-    """
+    """Return the text of a part. Return an empty string for images and similar parts, and None for an unknown part."""
     match part:
         case str():
             return part
@@ -326,9 +322,7 @@ def read_python(text: str) -> Any:
 
 
 def _tokens(text: str, literals: list[Any]) -> Iterator[str]:
-    """Yield Python code for a printed value. `_[N]` replaces each string or number, and `_(` replaces each member of an
-    enumeration.
-    """
+    """Yield Python code in which `_[N]` replaces each string or number, and `_(` replaces each enumeration member."""
     at = 0
     while at < len(text):
         found = _TOKEN.match(text, at)

@@ -1,6 +1,4 @@
-"""Reads a plain or compressed log as bytes: by line, as a whole, or in part. A damaged file is read as far as
-possible.
-"""
+"""Reads plain or compressed logs as bytes: by line, whole, or in part. Damaged files are read as far as possible."""
 
 import bz2
 import importlib
@@ -276,9 +274,7 @@ class Source(Struct, frozen=True, dict=True):
                 size = CHUNK
 
     def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes] | RecordError]:
-        """Yield the lines with their numbers, starting at 1, and an error if the file ends early. Blank lines are
-        yielded only if `blank` is set.
-        """
+        """Yield the lines, numbered from 1, and an error if the file ends early. Set `blank` to include blank lines."""
         first = self.span.line if self.span is not None else 1
         number = first - 1
         with self.open() as stream:
@@ -327,9 +323,7 @@ class _Slice(StreamOver):
 
 
 class _Unpacked(StreamOver):
-    """Unpacks a stream of one or more members. If the stream is damaged, the data before the damage is
-    returned first.
-    """
+    """Unpacks a stream of one or more members. If the stream is damaged, the data before the damage comes first."""
 
     def __init__(
         self, packed: "io.BufferedReader[Any]", kind: str, new: Callable[[], Any], error: type[Exception]

@@ -286,9 +286,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
 
 
 def _repeats(calls: "Sequence[ToolCall] | None", name: str, arguments: Any, id: str) -> bool:
-    """Whether one of `calls` is the same call in another form. In a stream, one of the two forms may lack the
-    arguments.
-    """
+    """Whether one of `calls` is this call in another form. In a stream, one form may lack the arguments."""
     for call in calls or ():
         other, given = name_and_arguments(call)
         if other == name and (not id or id == text_id(call.id)):

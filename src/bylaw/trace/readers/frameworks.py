@@ -167,9 +167,7 @@ def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def claude(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate the SDK's message objects. `type` or the other fields show the class of a message. Blocks
-    have no type.
-    """
+    """Translate the SDK's message objects. `type` or the fields show a message's class. Blocks have no type."""
     for message in messages:
         kind = str(message.get("type") or "")
         content = message.get("content")

@@ -1,6 +1,4 @@
-"""Reads Inspect logs: `.json` files with one document, and `.eval` files, which are zip archives with one member per
-sample.
-"""
+"""Reads Inspect logs: `.json` documents, and `.eval` files, which are zip archives with one member per sample."""
 
 import importlib
 import zipfile

@@ -388,9 +388,7 @@ def _langchain_calls(body: MessageBody, extra: Extra) -> list[ToolCall]:
 
 
 MOST = 4096
-"""The maximum number of records to hold back because a later record may continue them. This limits how many
-conversations may overlap.
-"""
+"""The most records to hold back because a later one may continue them, and so the most that may overlap."""
 MOST_BYTES = 32 << 20
 _NAMES = ("id", "conversation_id", "session_id", "thread_id", "custom_id")
 

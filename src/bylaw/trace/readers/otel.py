@@ -163,9 +163,7 @@ _EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message$")
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Yield the conversations of a file. All spans are kept in memory, because the last line may continue a
-    conversation.
-    """
+    """Yield the conversations of a file. The last line may continue a conversation, so all spans stay in memory."""
     known: dict[str, KnownSpan] = {}
     logged: dict[str, list[tuple[str, Any]]] = {}
     yield from take_each(source, found.layout, lambda record: gather(record, known, logged))

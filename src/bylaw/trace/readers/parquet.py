@@ -1,6 +1,4 @@
-"""Reads Parquet files with one conversation per row. Messages have OpenAI's format, as a list or JSON text. Requires
-the `parquet` extra.
-"""
+"""Reads Parquet files with one conversation per row, in OpenAI's format. Requires the `parquet` extra."""
 
 import importlib
 from collections.abc import Iterator, Sequence

@@ -169,7 +169,7 @@ def answers_in(parts: list[Any]) -> list[PartAnswer]:
 
 def invocation_answer(invocation: Fields) -> PartAnswer | None:
     """Return the result in a Vercel AI SDK call, or None if there is no result yet."""
-    state = invocation.get("state")
+    state = str(invocation.get("state"))
     content = first(invocation, ("output", "result"))
     if state in _FAILED or (content is None and invocation.get("errorText")):
         content = content if content is not None else invocation.get("errorText") or "Error"
@@ -299,9 +299,7 @@ def named(part: Any) -> str:
 
 
 def may_tell(value: Any) -> bool:
-    """Whether an unknown field may contain a call, a result or a sentence. Numbers, single words and dates do not
-    count.
-    """
+    """Whether an unknown field may contain a call, a result or a sentence. Numbers, words and dates do not count."""
     if isinstance(value, str):
         text = value.strip()
         return (text[:1] in ("[", "{") and len(text) > 2) or (len(text.split(None, 1)) > 1 and seconds(text) is None)

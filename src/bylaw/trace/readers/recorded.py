@@ -147,9 +147,7 @@ def merged(messages: list[ChatMessage]) -> list[ChatMessage]:
 
 
 def marks(message: ChatMessage) -> list[MessageMark]:
-    """Return marks that identify a message in different recordings: one for each call or, without calls, one for the
-    text.
-    """
+    """Return marks that identify a message in any recording: one for each call or, without calls, one for the text."""
     calls: list[MessageMark] = [call_mark(call) for call in message.tool_calls or ()]
     if message.function_call is not None and message.function_call.name:
         call = message.function_call

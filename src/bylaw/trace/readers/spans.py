@@ -24,9 +24,7 @@ T = TypeVar("T")
 
 
 def attempt(what: str, make: Callable[[], T], outline: Callable[[], dict[str, Any]]) -> "T | Generation | str":
-    """Build a model call or tool run. If it is unreadable, return a model call with the error. If this fails too,
-    return the error.
-    """
+    """Build a model call or tool run. If it is unreadable, return a model call with the error, or only the error."""
     try:
         return make()
     except ODD as error:
@@ -315,9 +313,7 @@ class Dialogue(Struct):
             self._complete(step, run)
 
     def _call_of(self, run: ToolRun) -> int | None:
-        """Return the step of a tool run's call. The call is matched by id, otherwise by arguments, or else it is the
-        tool's first call.
-        """
+        """Return the step of a tool run's call, found by id or by arguments. Otherwise, it is the tool's first call."""
         calls = [
             (step, event)
             for step, event in enumerate(self.transcript.events)
@@ -348,10 +344,7 @@ class Dialogue(Struct):
 def weave(
     source: Source, found: Iterable[Generation | ToolRun | str], format: str
 ) -> Iterator[Trajectory | RecordError]:
-    """Return the conversations in model calls and tool runs, ordered by start time.
-
-    A string in the input is an error.
-    """
+    """Return the conversations in model calls and tool runs, by start time. A string in the input is an error."""
     generations: list[Generation] = []
     runs: list[ToolRun] = []
     for each in found:
@@ -403,9 +396,7 @@ def weave(
 
 
 def _continued(generation: Generation, ends: dict[MessageMark, str]) -> str:
-    """Return the conversation that this history continues, or an empty string. A conversation without an answer cannot
-    be continued.
-    """
+    """Return the conversation that this history continues, or an empty string. The conversation must have an answer."""
     told = tuple(mark for message in generation.history if not is_instruction(message) for mark in marks(message))
     for length in range(len(told) - 1, 1, -1):
         if key := ends.pop(told[:length], ""):

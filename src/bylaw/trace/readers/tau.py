@@ -55,9 +55,7 @@ def is_react(messages: Sequence[ChatMessage]) -> bool:
 
 
 def told_as_calls(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
-    """Yield the messages, with actions as calls and outputs as results. Thoughts are left out, because users do not see
-    them.
-    """
+    """Yield the messages, with actions as calls and outputs as results. Thoughts are left out: no user sees them."""
     is_asked = False
     for message in messages:
         action = _action(message)

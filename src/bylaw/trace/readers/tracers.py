@@ -1,7 +1,4 @@
-"""Reads exports from Langfuse and LangSmith: rows from their APIs, blob storage or SDK batches.
-
-A later row completes an earlier one with the same id.
-"""
+"""Reads exports from Langfuse and LangSmith. A later row may complete a row with the same id."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
