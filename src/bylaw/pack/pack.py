@@ -3,7 +3,7 @@
 Errors are reduced to their causes. For example, a missing tools.yaml is reported once and without its consequences.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from datetime import datetime
 from functools import cached_property, partial
@@ -132,49 +132,37 @@ def one_for_all(alike: Sequence[BylawError]) -> BylawError:
     return made
 
 
-def manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
-    faults: list[BylawError] = []
+def manifest_faults(manifest: Manifest, source: Located) -> Iterator[BylawError]:
     if manifest.format != 1:
-        faults.append(ManifestError(f"format `{manifest.format}` is not 1", place=source.place("format")))
+        yield source.fault(ManifestError, f"format `{manifest.format}` is not 1", "format")
     if not manifest.name:
-        faults.append(ManifestError("the pack has no name", place=source.file))
+        yield ManifestError("the pack has no name", place=source.file)
     if not manifest.document:
         hint = "name the policy document, a list of documents or their folder; or state the document's title and sha256"
-        faults.append(ManifestError("the pack has no document", place=source.file, hint=hint))
+        yield ManifestError("the pack has no document", place=source.file, hint=hint)
     if manifest.now is not None and moment(manifest.now) is None:
         hint = "write it like 2025-03-12T09:00:00"
-        faults.append(ManifestError(f"`{manifest.now}` is not a time", place=source.place("now"), hint=hint))
+        yield source.fault(ManifestError, f"`{manifest.now}` is not a time", "now", hint=hint)
     if manifest.timezone != "" and zone_named(manifest.timezone) is None:
         known = available_timezones()
-        hint = (
-            meant(str(manifest.timezone), known)
-            if known
-            else "this machine has no time zones: install the package `tzdata`"
-        )
-        told = f"there is no time zone `{manifest.timezone}`"
-        faults.append(ManifestError(told, place=source.place("timezone"), hint=f"{hint}; write it like Europe/Berlin"))
-    return faults
+        unknown = "this machine has no time zones: install the package `tzdata`"
+        hint = f"{meant(str(manifest.timezone), known) if known else unknown}; write it like Europe/Berlin"
+        yield source.fault(ManifestError, f"there is no time zone `{manifest.timezone}`", "timezone", hint=hint)
 
 
-def posture_faults(folder: PackFolder, policies: Mapping[str, Policy], schema: Schema) -> list[BylawError]:
-    """Return an error for each policy or tool under `shield:` that the pack does not contain."""
-    postures, place = folder.manifest.shield, folder.manifest_source.place
+def posture_faults(folder: PackFolder, policies: Mapping[str, Policy], schema: Schema) -> Iterator[BylawError]:
+    """Yield an error for each policy or tool under `shield:` that the pack does not contain."""
+    postures = folder.manifest.shield
     named = [
         *(("policy", name, ("policies", name), policies) for name in postures.policies),
         *(("policy", name, ("approval", "stands_in"), policies) for name in postures.approval.stands_in),
         *(("tool", name, ("tools", name), schema.tools) for name in postures.tools),
         *(("tool", name, ("unguarded_tools", name), schema.tools) for name in postures.unguarded_tools),
     ]
-    return [
-        ManifestError(
-            f"`shield` names {kind} `{name}`, which does not exist",
-            place=place("shield", *part),
-            hint=meant(name, known),
-            lacks=f"{kind} {name}",
-        )
-        for kind, name, part, known in named
-        if name not in known
-    ]
+    for kind, name, at, known in named:
+        if name not in known:
+            message, hint = f"`shield` names {kind} `{name}`, which does not exist", meant(name, known)
+            yield folder.manifest_source.fault(ManifestError, message, "shield", *at, hint=hint, lacks=f"{kind} {name}")
 
 
 def is_the_packs(text: Document, manifest: Manifest) -> bool:

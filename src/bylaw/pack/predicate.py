@@ -340,12 +340,18 @@ class PredicateReader:
             hint = "use a number of seconds above 0"
             self._fault(f"`lifetime` of a yes cannot be `{body.lifetime}`", *at, "lifetime", hint=hint)
         terms, words = Terms(spared, wanted, lifetime), self._card_words(body.card or WrittenCard(), at)
-        found = Predicate(
-            name, description, "consented", witness=lambda ledger: ConsentWitness(ledger, basis, terms, words)
+        return Predicate(
+            name,
+            description,
+            "consented",
+            witness=lambda ledger: ConsentWitness(ledger, basis, terms, words),
+            by=("user", "agent"),
+            consent=basis,
+            terms=terms,
+            words=words,
+            model_settles=body.model == _MAY_SETTLE,
+            says_of_model=body.model is not None,
         )
-        settles, says = body.model == _MAY_SETTLE, body.model is not None
-        found = replace(found, by=("user", "agent"), consent=basis, terms=terms, words=words)
-        return replace(found, model_settles=settles, says_of_model=says)
 
     def _alike_on_a_card(self) -> Iterator[tuple[str, str]]:
         """Yield write tools with the same title and arguments as another tool."""
@@ -401,7 +407,7 @@ class PredicateReader:
             occurs = any_of(patterns, [str(each.pattern) for each in records])
             never = compile_pattern(but_not) if but_not else None
         except PatternError as error:
-            self.faults.append(PatternError(error.message, place=self._source.place(*at), hint=error.hint))
+            self.faults.append(self._source.fault(PatternError, error.message, *at, hint=error.hint))
             return None
 
         may_not = never is not None or any(each.but_not for each in records)
@@ -435,7 +441,7 @@ class PredicateReader:
         return Predicate(name, description, "code", code=code, is_about_act=_OF_ACT.search(text) is not None)
 
     def _fault(self, message: str, *at: str | int, hint: str = "", lacks: str = "") -> None:
-        self.faults.append(RuleError(message, place=self._source.place(*at), hint=hint, lacks=lacks))
+        self.faults.append(self._source.fault(RuleError, message, *at, hint=hint, lacks=lacks))
 
 
 def _found(

@@ -207,8 +207,8 @@ class RulesReader:
     def _weighted(self, found: Rules) -> Rules:
         weights = self._learned.weights
         for name in weights.keys() - {rule.name for rule in found.rules}:
-            place = self._learned_source.place("weights", name)
-            self.faults.append(RuleError(f"`{name}` is not a rule", place=place, hint="learn the weights again"))
+            message, hint = f"`{name}` is not a rule", "learn the weights again"
+            self.faults.append(self._learned_source.fault(RuleError, message, "weights", name, hint=hint))
         for name, weight in weights.items():
             self._check_weight(name, weight, self._learned_source.place("weights", name))
         eps = found.eps if self._learned.eps is None else float(self._learned.eps)
@@ -312,4 +312,4 @@ class RulesReader:
             self.faults.append(RuleError(f"the weight of rule `{name}` is too large", place=place, hint=hint))
 
     def _fault(self, message: str, *at: str | int, hint: str = "", lacks: str = "") -> None:
-        self.faults.append(RuleError(message, place=self._source.place(*at), hint=hint, lacks=lacks))
+        self.faults.append(self._source.fault(RuleError, message, *at, hint=hint, lacks=lacks))

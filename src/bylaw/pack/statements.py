@@ -255,18 +255,13 @@ def _read_tool(
     """Return a tool, or an action in the form of a tool. `said_by` contains sentences of other tools."""
     effect: Any = record.effect
     if effect not in get_args(Effect):
-        place = source.place(section, name, "effect")
-        faults.append(StatementError(f"effect of `{name}` must be read, write or none", place=place))
+        message = f"effect of `{name}` must be read, write or none"
+        faults.append(source.fault(StatementError, message, section, name, "effect"))
         effect = "write"
     if record.prepares and effect != "write":
+        message = f"`prepares` is for writes, but the effect of `{name}` is {effect}"
         hint = "drop `prepares`: a call that changes nothing needs no request"
-        faults.append(
-            StatementError(
-                f"`prepares` is for writes, but the effect of `{name}` is {effect}",
-                place=source.place(section, name, "prepares"),
-                hint=hint,
-            )
-        )
+        faults.append(source.fault(StatementError, message, section, name, "prepares", hint=hint))
     parameters, required = read_parameters(record.parameters)
     refused, surely_refused = str(record.refused), str(record.surely_refused)
     _check_patterns(source, record, faults, section, name)
@@ -287,16 +282,15 @@ def _read_tool(
     }
     for each in put_as:
         other = said_by.setdefault(SLOT.sub("{}", each), name)
-        place = source.place(section, name, "put_as")
         wrong = faults_of_sentence(each, parameters, show, name, other)
-        faults += [StatementError(fault, place=place) for fault in wrong]
+        faults += [source.fault(StatementError, message, section, name, "put_as") for message in wrong]
     wrong = _faults_of_facts(show, parameters, name)
-    faults += [StatementError(fault, place=source.place(section, name, "show", key)) for key, fault in wrong]
+    faults += [source.fault(StatementError, message, section, name, "show", key) for key, message in wrong]
     for key, schema in parameters.items():
         currency: Any = cast("dict[str, Any]", schema).get("currency") if isinstance(schema, dict) else None
         if currency is not None and currency not in CURRENCIES:
-            place = source.place(section, name, "parameters", key)
-            faults.append(StatementError(f"`{currency}` is not a currency", place=place, hint=_CODE))
+            message, at = f"`{currency}` is not a currency", (section, name, "parameters", key)
+            faults.append(source.fault(StatementError, message, *at, hint=_CODE))
     more: dict[str, Any] = {"mask": masked, "mark": record.mark, "put_as": put_as, "show": show}
     return Tool(name, effect, described, *told, title=title, prepares=record.prepares, **more)
 
@@ -308,7 +302,7 @@ def _check_patterns(source: Located, record: ToolsFile | WrittenTool, faults: li
             if str(pattern) and found.search("") is not None:
                 raise PatternError("the pattern matches every result", hint="remove the empty alternative")
         except PatternError as error:
-            faults.append(PatternError(error.message, place=source.place(*place, key), hint=error.hint))
+            faults.append(source.fault(PatternError, error.message, *place, key, hint=error.hint))
 
 
 def _faults_of_facts(

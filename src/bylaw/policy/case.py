@@ -161,5 +161,5 @@ def read_case_file(source: Located) -> Read[CasesFile]:
     for index, case in enumerate(read.record.cases):
         for number, change in enumerate(case.variations):
             at = ("cases", index, "but", *((number,) if isinstance(case.but, list) else ()))
-            read.faults.extend(ShapeError(why, place=read.source.place(*at, key)) for key, why in case.unmet(change))
+            read.faults.extend(read.source.fault(ShapeError, why, *at, key) for key, why in case.unmet(change))
     return read

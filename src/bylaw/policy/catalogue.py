@@ -33,14 +33,13 @@ def with_catalogue(source: Located, data: bytes, *, file: str) -> tuple[Located,
     faults: list[BylawError] = []
     for name, body in said.items():
         if name not in found and not body.get("parameters"):
-            place = source.place("tools", name)
             hint = f"the file has {_listed(found)}; use one of these, or add `parameters`"
-            faults.append(CatalogueError(f"`{name}` is not in {file}", place=place, hint=hint))
+            faults.append(source.fault(CatalogueError, f"`{name}` is not in {file}", "tools", name, hint=hint))
     for name, body in found.items():
         if "effect" not in said.get(name, {}) and "effect" not in body:
             hint = f"add `{name}: {{effect: read}}`, or write, or none"
-            place = source.place("tools", name) if name in said else source.place("from")
-            faults.append(CatalogueError(f"tool `{name}` of {file} has no effect", place=place, hint=hint))
+            at = ("tools", name) if name in said else ("from",)
+            faults.append(source.fault(CatalogueError, f"tool `{name}` of {file} has no effect", *at, hint=hint))
             body["effect"] = "write"
     for body in found.values():
         body.pop("output", None)

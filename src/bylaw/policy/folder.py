@@ -245,11 +245,11 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
         elif below is not None:
             layers.insert(0, below)
         else:
-            faults.append(ManifestError(f"base `{manifest.base}` is not a folder", place=source.place("base")))
+            faults.append(source.fault(ManifestError, f"base `{manifest.base}` is not a folder", "base"))
     for index, variant in enumerate(manifest.variants):
         if not variant.name:
             hint = "name the folder, next to pack.yaml, that contains the variant"
-            faults.append(ManifestError("a variant needs a name", place=source.place("variants", index), hint=hint))
+            faults.append(source.fault(ManifestError, "a variant needs a name", "variants", index, hint=hint))
         elif not files.reach.holds(root / str(variant.name)):
             faults.append(outside(str(variant.name), place=source.place("variants", index)))
     digest = hashlib.sha256()

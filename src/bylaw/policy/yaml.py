@@ -65,6 +65,12 @@ class Located:
             at = at[:-1]
         return self.places.get(at, self.file)
 
+    def fault(
+        self, kind: type[BylawError], message: str, *path: str | int, hint: str = "", lacks: str = ""
+    ) -> BylawError:
+        """Return an error about the value at `path`."""
+        return kind(message, place=self.place(*path), hint=hint, lacks=lacks)
+
     def with_data(self, data: dict[str, Any]) -> "Located":
         return Located(self.file, data, self.places)
 

@@ -227,7 +227,7 @@ class Dialogue(Struct):
             self.place_until(generation.start)
             return
         history = [message for message in generation.history if not is_instruction(message)]
-        told = [mark for message in history for mark in marks(message)]
+        told = _told(generation)
         thread, known = self._thread(generation.agent, told)
         fresh: list[ChatMessage] = [message for message in generation.history if is_instruction(message)]
         position = 0
@@ -235,7 +235,6 @@ class Dialogue(Struct):
             position += len(marks(message))
             if position > known and (new := self._beyond(message, thread)) is not None:
                 fresh.append(new)
-        seen = told + [mark for message in generation.output for mark in marks(message)]
         for message in (*fresh, *generation.output):
             message.agent = thread.label
             thread.calls.update((text_id(call.id), call_mark(call)) for call in message.tool_calls or ())
@@ -245,7 +244,7 @@ class Dialogue(Struct):
         self.place_until(generation.start)
         self.transcript.time = generation.start or None
         follow(generation.output, self.transcript)
-        thread.seen = seen
+        thread.seen = told + _said(generation)
 
     def _thread(self, agent: str, told: list[MessageMark]) -> tuple[Thread, int]:
         """Return the thread that a history continues, and how much of the history the thread already has."""
@@ -397,7 +396,7 @@ def weave(
 
 def _continued(generation: Generation, ends: dict[MessageMark, str]) -> str:
     """Return the conversation that this history continues, or an empty string. The conversation must have an answer."""
-    told = tuple(mark for message in generation.history if not is_instruction(message) for mark in marks(message))
+    told = tuple(_told(generation))
     for length in range(len(told) - 1, 1, -1):
         if key := ends.pop(told[:length], ""):
             return key
