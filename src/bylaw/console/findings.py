@@ -63,7 +63,7 @@ class ConversationPages(AuditPages):
             kinds=KINDS,
             audited=self._view.conversations,
             listed=index.totals()[0],
-            logged=int(index.about("logged") or 0),
+            logged=index.logged,
             agents=[each["agent"] for each in self._view.summary["agents"][:500]],
         )
 

@@ -1,7 +1,4 @@
-"""Builds the index of an audit in one pass over its files.
-
-Lists group findings by reason.
-"""
+"""Builds the index of an audit in one pass over its files. Lists group findings by reason."""
 
 import hashlib
 import json
@@ -37,7 +34,7 @@ _VALUES = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|[$€£]?\d(?:[\d.,:/T-]*\d)?"
 
 
 class Reason(Struct, frozen=True):
-    """A policy, its verdict, and the reason for it."""
+    """A policy, its verdict, and the reason for the verdict."""
 
     policy: str
     verdict: str
@@ -46,42 +43,19 @@ class Reason(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The reason's id in page addresses. It is the same in every audit."""
+        """The id of the reason in page addresses. It is the same in every audit."""
         text = "\0".join((self.policy, self.verdict, self.words))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 def reason_of_call(call: JsonRecord, criterion: Criterion) -> Reason:
-    """Return the gravest policy of a flagged call, and its reason."""
+    """Return the reason of the most severe policy that flagged the call."""
     verdict: str = call[criterion]
     guilty = [policy for policy in call["policies"] if policy[criterion] == verdict]
     if not guilty:
-        return Reason("", verdict, "", _likeness(str(call.get("because") or "could not be judged")))
+        return Reason("", verdict, "", _without_values(str(call.get("because") or "could not be judged")))
     policy = min(guilty, key=lambda each: rank(each["severity"]))
     return Reason(policy["id"], verdict, policy["severity"], _words(policy, verdict, criterion))
-
-
-def reason_of_rule(policy: str, severity: str, rule: str) -> Reason:
-    """Return the reason shared by all breaches of a rule."""
-    return Reason(policy, "broken", severity, "rule broken" if rule == policy else f"rule {rule} broken")
-
-
-def reason_of_open(severity: str, opened: JsonRecord) -> Reason:
-    policy, rule = opened["policy"], opened["rule"]
-    what = "the rule was followed" if rule == policy else f"rule {rule} was followed"
-    if undecided_consent(opened) is not None:
-        what = "the customer agreed"
-    return Reason(policy, "inconclusive", severity, f"undecided whether {what}")
-
-
-def exchange_of(opened: JsonRecord) -> str:
-    """Return the steps of the question and the answer for an undecided consent. For other rules, return an empty
-    string.
-
-    Calls with the same question and answer have the same steps.
-    """
-    why = undecided_consent(opened)
-    return f"{why.get('told_at', '')}-{why.get('answered_at', '')}" if why is not None else ""
 
 
 def _words(policy: JsonRecord, verdict: str, criterion: Criterion) -> str:
@@ -91,18 +65,17 @@ def _words(policy: JsonRecord, verdict: str, criterion: Criterion) -> str:
         more = len(told) - 2
         return cut("; ".join(list(told)[:2]) + (f"; and {more} more" if more > 0 else ""), 200)
     if verdict == "inconclusive" and (asks := policy["asks"]):
-        open_facts: list[Any] = [ask["fact"] for ask in asks]
         asked = [ask["question"] for ask in asks if not is_hosts(ask["fact"])]
-        return _likeness(asked[0] if asked else f"{open_facts[0]} is unknown")
-    return _likeness(policy_words_for_reader(policy) or policy["because"] or "forbidden")
+        return _without_values(asked[0] if asked else f"{asks[0]['fact']} is unknown")
+    return _without_values(policy_words_for_reader(policy) or policy["because"] or "forbidden")
 
 
-def _likeness(words: str) -> str:
+def _without_values(words: str) -> str:
     """Remove values from a reason, so that findings with different values can share it."""
     return cut(_VALUES.sub("…", words), 200)
 
 
-VERSION = "10"
+VERSION = "11"
 """An index with a different version is rebuilt."""
 NAME = "console.db"
 TABLES = """
@@ -112,38 +85,25 @@ CREATE TABLE conversations (
   good INTEGER, calls INTEGER NOT NULL DEFAULT 0, flagged INTEGER NOT NULL DEFAULT 0, packed BLOB
 );
 CREATE TABLE calls (conversation INTEGER NOT NULL, step INTEGER NOT NULL, tool TEXT NOT NULL, verdict TEXT NOT NULL);
-CREATE TABLE reasons (
-  number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, policy TEXT NOT NULL, verdict TEXT NOT NULL,
-  severity TEXT NOT NULL, words TEXT NOT NULL
-);
-CREATE TABLE cells (
-  number INTEGER PRIMARY KEY, reason INTEGER NOT NULL, agent TEXT NOT NULL, tool TEXT NOT NULL, verdict TEXT NOT NULL,
-  executed INTEGER, gravity INTEGER NOT NULL, state TEXT NOT NULL
-);
-CREATE TABLE charges (cell INTEGER NOT NULL, policy TEXT NOT NULL, verdict TEXT NOT NULL);
 CREATE TABLE findings (
-  number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, cell INTEGER NOT NULL, gravity INTEGER NOT NULL,
-  conversation INTEGER NOT NULL, file TEXT NOT NULL, place INTEGER NOT NULL, step INTEGER NOT NULL,
-  because TEXT NOT NULL, exchange TEXT NOT NULL
+  number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, conversation INTEGER NOT NULL, step INTEGER NOT NULL,
+  agent TEXT NOT NULL, tool TEXT NOT NULL, verdict TEXT NOT NULL, executed INTEGER, gravity INTEGER NOT NULL,
+  state TEXT NOT NULL, reason TEXT NOT NULL, policy TEXT NOT NULL, severity TEXT NOT NULL, words TEXT NOT NULL,
+  charges TEXT NOT NULL, because TEXT NOT NULL, exchange TEXT NOT NULL, file TEXT NOT NULL, place INTEGER NOT NULL
 );
-CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE finding_text USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE talk USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 """
-"""A `cell` groups findings that differ only in their text. `words` contains the text of findings, and `talk` the text
-of conversations. `packed` is a conversation that was read from the logs.
+"""`words` is the text of a reason. `charges` maps each policy that flagged the call to its verdict. `packed` is a
+conversation that was read from the logs.
 """
-
 INDICES = """
 CREATE INDEX calls_by_conversation ON calls (conversation, step);
-CREATE INDEX findings_by_gravity ON findings (gravity, number, cell);
-CREATE INDEX findings_by_cell ON findings (cell, number);
+CREATE INDEX findings_by_gravity ON findings (gravity, number);
 CREATE INDEX findings_by_conversation ON findings (conversation, step);
-CREATE INDEX charges_by_policy ON charges (policy, cell);
-CREATE INDEX charges_by_cell ON charges (cell);
 CREATE INDEX conversations_by_agent ON conversations (agent, number);
-UPDATE conversations SET calls = (SELECT count(*) FROM calls WHERE conversation = number), flagged = (
-  SELECT count(*) FROM findings f JOIN cells c ON c.number = f.cell
-  WHERE f.conversation = conversations.number AND c.executed IS NOT 0);
+UPDATE conversations SET calls = (SELECT count(*) FROM calls WHERE conversation = number),
+  flagged = (SELECT count(*) FROM findings f WHERE f.conversation = conversations.number AND executed IS NOT 0);
 """
 SAID = 4_000
 """The maximum number of searchable characters in a message or result."""
@@ -153,9 +113,9 @@ _SOURCES = ("summary.json", CALLS, RULES, CONVERSATIONS, "policies.json", "table
 
 
 def open_index(out: Path) -> Index:
-    """Return the index of the audit in `out`. Rebuild it if the files have changed."""
+    """Return the index of the audit in `out`. Build it if it is missing or out of date."""
     store, stamp = Store(out), stamp_of(out)
-    places = (out, _aside(out))
+    places = (out, _temporary_folder(out))
     for place in places:
         if (found := _opened(place / NAME, store, stamp)) is not None:
             return found
@@ -164,20 +124,20 @@ def open_index(out: Path) -> Index:
             place.mkdir(parents=True, exist_ok=True)
             _make(store, place / NAME, stamp)
         except (OSError, sqlite3.OperationalError):
-            # If the folder is read-only, use the machine's temporary folder.
+            # The audit's folder may be read-only.
             continue
         if (found := _opened(place / NAME, store, stamp)) is not None:
             return found
     raise UsageError("cannot write an index, here or in the temporary folder", place=str(out))
 
 
-def _aside(out: Path) -> Path:
+def _temporary_folder(out: Path) -> Path:
     name = hashlib.sha256(str(out.resolve()).encode("utf-8", "replace")).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"bylaw-console-{os.getuid() if hasattr(os, 'getuid') else 0}" / name
 
 
 def stamp_of(out: Path) -> str:
-    """Return the sizes and times of an audit's files. They identify the audit."""
+    """Return the sizes and times of an audit's files, and the version of the index."""
     found = ((name, out / name) for name in _SOURCES)
     stats = ((name, path.stat()) for name, path in found if path.is_file())
     return " ".join((VERSION, *(f"{name}:{each.st_size}:{each.st_mtime_ns}" for name, each in stats)))
@@ -187,13 +147,11 @@ def _opened(path: Path, store: Store, stamp: str) -> Index | None:
     if not path.is_file():
         return None
     try:
-        index = Index(path, store)
+        with closing(sqlite3.connect(path)) as database:
+            is_current = database.execute("SELECT value FROM about WHERE name = 'stamp'").fetchone() == (stamp,)
+        return Index(path, store) if is_current else None
     except sqlite3.Error:
         return None
-    if index.about("stamp") == stamp:
-        return index
-    index.close()
-    return None
 
 
 def _make(store: Store, path: Path, stamp: str) -> None:
@@ -201,13 +159,14 @@ def _make(store: Store, path: Path, stamp: str) -> None:
     os.close(handle)
     try:
         with closing(sqlite3.connect(rough, isolation_level=None)) as database:
-            # The index need not survive a crash, because an incomplete index is never used.
+            # An index need not survive a crash, because an incomplete index is never used.
             for pragma in ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE"):
                 database.execute(f"PRAGMA {pragma}")
             database.executescript(TABLES)
             database.execute("BEGIN")
-            _Builder(database, store).fill()
-            database.execute("INSERT INTO about VALUES ('stamp', ?)", (stamp,))
+            logged = _Builder(database, store).fill()
+            about = [("stamp", stamp), ("logged", str(logged))]
+            database.executemany("INSERT INTO about VALUES (?, ?)", about)
             database.execute("COMMIT")
             database.executescript(INDICES)
             database.execute("ANALYZE")
@@ -221,11 +180,10 @@ class _Builder:
         self._database = database
         self._store = store
         self._conversations: dict[str, int] = {}
-        self._reasons: dict[str, int] = {}
-        self._cells: dict[tuple[Any, ...], int] = {}
-        self._count = 0
+        self._ids: set[str] = set()
 
-    def fill(self) -> None:
+    def fill(self) -> int:
+        """Add all findings and conversations. Return the number of conversations in the logs."""
         for place, call in self._store.places(CALLS):
             self._add_call(place, call)
         for place, broken in self._store.places(RULES):
@@ -236,37 +194,41 @@ class _Builder:
         logged = 0
         for line in conversations_in_logs(self._store.path):
             logged += 1
-            if self._conversation(line["trajectory"], line["agent"]) not in kept:
+            if self._conversation(line) not in kept:
                 self._add_conversation(line, packed=_packed(line))
-        self._run("INSERT INTO about VALUES ('logged', ?)", (str(logged),))
+        return logged
 
     def _add_call(self, place: int, call: JsonRecord) -> None:
         criterion = self._store.criterion
         verdict: str = call[criterion]
-        conversation = self._conversation(call["trajectory"], call["agent"])
-        row = (conversation, call["step"] or 0, cut(call["tool"], 200), verdict)
+        row = (self._conversation(call), call["step"] or 0, cut(call["tool"], 200), verdict)
         self._run("INSERT INTO calls VALUES (?,?,?,?)", row)
         own = f"{call['trajectory']}:{call['step']}"
         opened: list[JsonRecord] = call.get("open_rules") or []
         if flagged(verdict):
             judged = [policy for policy in call["policies"] if flagged(policy[criterion])]
             rules = opened if verdict == "inconclusive" else []
-            self._add(CALLS, place, call, call.get("finding") or own, reason_of_call(call, criterion), judged, rules)
+            self._add((CALLS, place), call, call.get("finding") or own, reason_of_call(call, criterion), judged, rules)
         if opened and verdict != "inconclusive":
             # An undecided call is one finding, even if several rules are undecided.
-            reason = reason_of_open(self._severity(opened[0]["policy"]), opened[0])
-            self._add(CALLS, place, call, own, reason, [], opened, exchange_of(opened[0]))
+            policy, rule, consent = opened[0]["policy"], opened[0]["rule"], undecided_consent(opened[0])
+            what = "the rule was followed" if rule == policy else f"rule {rule} was followed"
+            words = f"undecided whether {what if consent is None else 'the customer agreed'}"
+            reason = Reason(policy, "inconclusive", self._severity(policy), words)
+            # Calls that depend on the same question and answer have the same exchange.
+            exchange = f"{consent.get('told_at', '')}-{consent.get('answered_at', '')}" if consent is not None else ""
+            self._add((CALLS, place), call, own, reason, [], opened, exchange)
 
     def _add_rule(self, place: int, broken: JsonRecord) -> None:
-        name = broken.get("finding") or f"{broken['trajectory']}:{broken['step']}:{broken['rule']}"
-        reason = reason_of_rule(broken["policy"], self._severity(broken["policy"]), broken["rule"])
-        line = broken | {"tool": broken["rule"], "executed": None}
-        self._add(RULES, place, line, name, reason, [], [broken])
+        policy, rule = broken["policy"], broken["rule"]
+        name = broken.get("finding") or f"{broken['trajectory']}:{broken['step']}:{rule}"
+        words = "rule broken" if rule == policy else f"rule {rule} broken"
+        reason = Reason(policy, "broken", self._severity(policy), words)
+        self._add((RULES, place), broken | {"tool": rule, "executed": None}, name, reason, [], [broken])
 
     def _add(
         self,
-        file: str,
-        place: int,
+        source: tuple[str, int],
         line: JsonRecord,
         name: str,
         reason: Reason,
@@ -274,24 +236,41 @@ class _Builder:
         rules: Sequence[JsonRecord],
         exchange: str = "",
     ) -> None:
-        """Add a finding. `judged` are policies with a guard. `rules` are policies with a rule."""
-        self._count += 1
-        charges = [(policy["id"], policy[self._store.criterion]) for policy in judged]
-        charges += [(rule["policy"], reason.verdict) for rule in rules]
-        order = gravity(reason.verdict, reason.severity, executed=line["executed"])
-        conversation = self._conversation(line["trajectory"], line["agent"])
-        cell = self._cell(reason, line, order, list(dict.fromkeys(charges)))
-        because = cut(self._because(line, reason, judged, rules), 300)
-        row = (self._count, name, cell, order, conversation, file, place, line["step"] or 0, because, exchange)
-        try:
-            self._run("INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?,?)", row)
-        except sqlite3.IntegrityError:
+        """Add a finding. `judged` are the policies whose guard flagged it, and `rules` its broken or undecided rules."""
+        charges: dict[str, str] = {rule["policy"]: reason.verdict for rule in rules}
+        charges |= {policy["id"]: policy[self._store.criterion] for policy in judged}
+        if reason.verdict != "inconclusive":
+            charges = {policy: verdict for policy, verdict in charges.items() if verdict != "inconclusive"}
+        if name in self._ids:
             # If two lines have the same id, show both of them.
-            self._run("INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?,?)", (row[0], f"{name}~{row[0]}", *row[2:]))
+            name = f"{name}~{len(self._ids)}"
+        self._ids.add(name)
+        executed, verdict = line["executed"], reason.verdict
+        row = (
+            len(self._ids),
+            name,
+            self._conversation(line),
+            line["step"] or 0,
+            line["agent"],
+            cut(line["tool"], 200),
+            verdict,
+            executed,
+            gravity(verdict, reason.severity, executed=executed),
+            "refused" if executed is False else "open" if verdict == "inconclusive" else "new",
+            reason.key,
+            reason.policy,
+            reason.severity,
+            reason.words,
+            json.dumps(charges, sort_keys=True),
+            cut(self._because(line, reason, judged, rules), 300),
+            exchange,
+            *source,
+        )
+        self._run(f"INSERT INTO findings VALUES ({','.join('?' * len(row))})", row)
         shared = (name, line["trajectory"], line["agent"], line["tool"], reason.words, reason.policy)
         own = (_words_of_call(line, judged), *(value for rule in rules for value in rule.values()))
-        words = "\n".join(map(str, (*shared, *own, *(part for charge in charges for part in charge))))
-        self._run("INSERT INTO words (rowid, text) VALUES (?, ?)", (self._count, words))
+        text = "\n".join(map(str, (*shared, *own, *charges, *charges.values())))
+        self._run("INSERT INTO finding_text (rowid, text) VALUES (?, ?)", (row[0], text))
 
     def _because(
         self, line: JsonRecord, reason: Reason, judged: Sequence[JsonRecord], rules: Sequence[JsonRecord]
@@ -302,37 +281,20 @@ class _Builder:
         own = (policy["because"] for policy in judged if policy["id"] == reason.policy)
         return next(own, "") or line.get("because") or reason.words
 
-    def _cell(self, reason: Reason, line: JsonRecord, order: int, charges: list[tuple[str, str]]) -> int:
-        executed, verdict = line["executed"], reason.verdict
-        state = "refused" if executed is False else "open" if verdict == "inconclusive" else "new"
-        row = (self._reason(reason), line["agent"], cut(line["tool"], 200), verdict, executed, order, state)
-        key = (*row, *sorted(charges))
-        if key not in self._cells:
-            number = self._cells[key] = len(self._cells) + 1
-            self._run("INSERT INTO cells VALUES (?,?,?,?,?,?,?,?)", (number, *row))
-            for charge in charges:
-                self._run("INSERT INTO charges VALUES (?,?,?)", (number, *charge))
-        return self._cells[key]
-
-    def _reason(self, reason: Reason) -> int:
-        if reason.key not in self._reasons:
-            number = self._reasons[reason.key] = len(self._reasons) + 1
-            row = (number, reason.key, reason.policy, reason.verdict, reason.severity, reason.words)
-            self._run("INSERT INTO reasons VALUES (?,?,?,?,?,?)", row)
-        return self._reasons[reason.key]
-
     def _severity(self, policy: str) -> str:
         return self._store.policies.get(policy, {}).get("severity", "")
 
-    def _conversation(self, name: str, agent: str) -> int:
+    def _conversation(self, line: JsonRecord) -> int:
+        """Return the number of a line's conversation. Add the conversation if it is new."""
+        name = line["trajectory"]
         number = self._conversations.get(name)
         if number is None:
             number = self._conversations[name] = len(self._conversations) + 1
-            self._run("INSERT INTO conversations (number, name, agent) VALUES (?,?,?)", (number, name, agent))
+            self._run("INSERT INTO conversations (number, name, agent) VALUES (?,?,?)", (number, name, line["agent"]))
         return number
 
     def _add_conversation(self, line: JsonRecord, *, place: int | None = None, packed: bytes | None = None) -> int:
-        number = self._conversation(line["trajectory"], line["agent"])
+        number = self._conversation(line)
         outcome: JsonRecord | None = line.get("outcome")
         values = (place, packed, len(line["events"]), None if outcome is None else bool(outcome.get("good")), number)
         self._run("UPDATE conversations SET place = ?, packed = ?, length = ?, good = ? WHERE number = ?", values)

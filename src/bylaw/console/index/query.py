@@ -23,32 +23,26 @@ ROWS = 300
 PAGE = 50
 """The maximum number of findings with the same reason on a page."""
 KINDS = {"flagged": "flagged > 0", "compliant": "calls > 0 AND flagged = 0", "unjudged": "calls = 0 AND flagged = 0"}
-_TEMPORARY = """
+_GROUP = "reason, policy, severity, words, agent, tool, verdict, executed, gravity, charges, state"
+_TEMPORARY = f"""
 CREATE TEMP TABLE standing (finding INTEGER PRIMARY KEY, state TEXT NOT NULL);
-CREATE TEMP TABLE tally (cell INTEGER NOT NULL, state TEXT NOT NULL, findings INTEGER NOT NULL);
-CREATE TEMP TABLE found (finding INTEGER PRIMARY KEY);
-CREATE TEMP TABLE found_tally (cell INTEGER NOT NULL, state TEXT NOT NULL, findings INTEGER NOT NULL);
+CREATE TEMP VIEW listed AS SELECT f.number, f.id, k.name AS conversation, f.step, f.agent, f.tool, f.verdict,
+  f.executed, f.because, f.file, f.place, f.reason, f.policy, f.severity, COALESCE(s.state, f.state) AS state,
+  f.exchange, f.gravity, f.words, f.charges, f.conversation AS talk
+  FROM findings f JOIN conversations k ON k.number = f.conversation
+  LEFT JOIN temp.standing s ON s.finding = f.number;
+CREATE TEMP TABLE tally AS SELECT {_GROUP}, 1 AS findings FROM temp.listed LIMIT 0;
 """
-"""`standing` contains the findings whose state differs from the default of their cell. `found` contains the results of
-the last search. `tally` counts findings by cell and state. Every number on a page is a sum of tallies.
+"""`standing` contains the findings whose state differs from the state in the file. `tally` counts the findings that
+differ only in their text: without a search, every number on a page is a sum over `tally`.
 """
-_STATE = "COALESCE(s.state, c.state)"
-_TALLY = f"""SELECT f.cell, {_STATE}, count(*) FROM findings f JOIN cells c ON c.number = f.cell
-LEFT JOIN temp.standing s ON s.finding = f.number"""
-_FROM = """FROM findings f JOIN cells c ON c.number = f.cell JOIN reasons r ON r.number = c.reason
-JOIN conversations k ON k.number = f.conversation LEFT JOIN temp.standing s ON s.finding = f.number"""
-_FINDING = f"""f.number, f.id, k.name, f.step, c.agent, c.tool, c.verdict, c.executed, f.because, f.file, f.place,
-r.key, r.policy, r.severity, {_STATE}, f.exchange"""
-_HOLDS = """(number IN (SELECT rowid FROM words WHERE words MATCH ?)
-OR conversation IN (SELECT rowid FROM talk WHERE talk MATCH ?))"""
-_CHARGED = """(SELECT DISTINCT g.cell, g.policy, g.verdict FROM charges g JOIN cells k ON k.number = g.cell
-WHERE g.verdict != 'inconclusive' OR k.verdict = 'inconclusive')"""
-"""The policies of each finding. If a policy found a fault, inconclusive policies are left out."""
+_HOLDS = """(number IN (SELECT rowid FROM finding_text WHERE finding_text MATCH ?)
+OR talk IN (SELECT rowid FROM talk WHERE talk MATCH ?))"""
 _CONVERSATION = "number, name, agent, place, length, good, calls, flagged"
 
 
 class Wanted(Struct, frozen=True, omit_defaults=True):
-    """A filter for findings from a page's address. Empty fields match everything."""
+    """A filter for findings, from a page's address. Empty fields match everything."""
 
     policy: str = ""
     agent: str = ""
@@ -66,7 +60,7 @@ class Wanted(Struct, frozen=True, omit_defaults=True):
         return wanted if wanted.state in (*STATES, "all") else replace(wanted, state="new")
 
     def address(self, path: str = "/findings", **changes: str) -> str:
-        """Return the address of a page with the same filters, and with `changes` applied."""
+        """Return the address of a page with this filter, after applying `changes`."""
         parts = {name: value for name, value in (asdict(self) | changes).items() if value}
         if parts.get("state") == "new":
             del parts["state"]
@@ -111,9 +105,12 @@ class FindingRow(Struct, frozen=True):
 
     @property
     def exchange_key(self) -> tuple[str, str, str] | int:
-        """A key shared by all undecided consents with the same customer answer."""
+        """A key shared by all undecided consents that depend on the same answer of the customer."""
         has_answer = not self.exchange.endswith("-") and self.exchange
         return (self.conversation, self.policy, self.exchange) if has_answer else self.number
+
+
+_FINDING = ", ".join(FindingRow.__struct_fields__)
 
 
 class ConversationRow(Struct, frozen=True):
@@ -128,64 +125,45 @@ class ConversationRow(Struct, frozen=True):
 
 
 class Index:
-    """The index of an audit. Only one thread at a time can use it."""
+    """The index of an audit. Threads take turns."""
 
     def __init__(self, path: Path, store: Store) -> None:
         self.store = store
         self._path = path
         self._turn = threading.RLock()
-        self._sought: list[str] = []
         self._database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         self._database.isolation_level = None
         self._database.execute("PRAGMA temp_store = MEMORY")
         self._database.executescript(_TEMPORARY)
-        self._count("tally", "")
+        self.stand({})
 
     def close(self) -> None:
         self._database.close()
-
-    def about(self, name: str) -> str:
-        rows = self.rows("SELECT value FROM about WHERE name = ?", (name,))
-        return rows[0][0] if rows else ""
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._turn:
             return self._database.execute(query, values).fetchall()
 
+    @property
+    def logged(self) -> int:
+        """The number of conversations in the logs when the index was built."""
+        return int(self.rows("SELECT value FROM about WHERE name = 'logged'")[0][0])
+
     def stand(self, states: Mapping[str, State]) -> None:
-        """Set the states of findings, which are keyed by id. Other findings have their cell's default state."""
+        """Set the states of findings by id. Other findings keep the state from the audit, as do refused calls."""
         with self._turn:
             self.rows("DELETE FROM temp.standing")
-            query = """INSERT INTO temp.standing SELECT f.number, ? FROM findings f JOIN cells c ON c.number = f.cell
-                WHERE f.id = ? AND c.state != 'refused'"""
+            query = "INSERT INTO temp.standing SELECT number, ? FROM findings WHERE id = ? AND state != 'refused'"
             self._database.executemany(query, ((state, clean(id)) for id, state in states.items()))
-            self._count("tally", "")
-            self._sought = []
-
-    def _count(self, table: str, where: str) -> None:
-        self.rows(f"DELETE FROM temp.{table}")
-        self.rows(f"INSERT INTO temp.{table} {_TALLY} {where} GROUP BY 1, 2")
-
-    def _counted(self, wanted: Wanted) -> str:
-        """Return the table of counts for all findings or for the search results."""
-        pieces = sorted({piece for each in wanted.q.split() if (piece := _quoted(each))})
-        if not pieces:
-            return "tally"
-        if pieces != self._sought:
-            where = " AND ".join([_HOLDS] * len(pieces))
-            self.rows("DELETE FROM temp.found")
-            values = [piece for piece in pieces for _ in range(2)]
-            self.rows(f"INSERT INTO temp.found SELECT number FROM findings WHERE {where}", values)
-            self._count("found_tally", "WHERE f.number IN (SELECT finding FROM temp.found)")
-            self._sought = pieces
-        return "found_tally"
+            self.rows("DELETE FROM temp.tally")
+            self.rows(f"INSERT INTO temp.tally SELECT {_GROUP}, count(*) FROM temp.listed GROUP BY {_GROUP}")
 
     def reasons(self, wanted: Wanted) -> list[ReasonRow]:
-        """Return the reasons of the matching findings, gravest first."""
-        columns = "r.key, r.policy, r.verdict, r.severity, r.words, sum(t.findings), "
-        columns += "sum(CASE WHEN c.executed IS 0 THEN t.findings ELSE 0 END)"
-        rest = f"GROUP BY r.number ORDER BY min(c.gravity), 6 DESC, r.number LIMIT {ROWS}"
-        return [ReasonRow(*row) for row in self._sums(columns, wanted, rest, without=("reason",))]
+        """Return the reasons of the matching findings, most severe first."""
+        columns = "reason, policy, verdict, severity, words, sum(findings), "
+        columns += "sum(CASE WHEN executed IS 0 THEN findings ELSE 0 END)"
+        rest = f"GROUP BY reason ORDER BY min(gravity), 6 DESC, reason LIMIT {ROWS}"
+        return [ReasonRow(*row) for row in self._sums(columns, replace(wanted, reason=""), rest)]
 
     def first(self, wanted: Wanted) -> FindingRow | None:
         reasons = self.reasons(wanted) if not wanted.reason else ()
@@ -193,10 +171,9 @@ class Index:
         return next(iter(self.findings(top, limit=1)), None)
 
     def following(self, wanted: Wanted, row: FindingRow) -> FindingRow | None:
-        """Return the next matching finding: first with the same reason, then with the next reason, and then from the
-        top.
+        """Return the next matching finding: first with the same reason, then with the next reason, then from the top.
 
-        Calls that depend on the same customer answer are treated as one finding.
+        Calls that depend on the same answer of the customer count as one finding.
         """
         keys = [each.key for each in self.reasons(wanted)]
         place = keys.index(row.reason) + 1 if row.reason in keys else 0
@@ -210,42 +187,32 @@ class Index:
     def findings(
         self, wanted: Wanted, *, after: int = 0, limit: int = PAGE, beyond: int | None = None
     ) -> list[FindingRow]:
-        """Return the matching findings, gravest first. Start at the offset `after`, or after the finding with the
+        """Return the matching findings, most severe first. Start at the offset `after`, or after the finding with the
         number `beyond`.
         """
-        with self._turn:
-            table = self._counted(wanted)
-            where, values = _where(wanted)
-            parts = [f"f.cell IN (SELECT t.cell {_counts_of(table)} WHERE {where})"]
-            parts.append(f"{_STATE} {'!=' if wanted.state == 'all' else '='} ?")
-            values.append("refused" if wanted.state == "all" else wanted.state)
-            if beyond is not None:
-                parts.append("f.number > ?")
-                values.append(beyond)
-            if table == "found_tally":
-                parts.append("f.number IN (SELECT finding FROM temp.found)")
-            chosen = f"""SELECT f.number FROM findings f INDEXED BY findings_by_gravity CROSS JOIN cells c
-                ON c.number = f.cell LEFT JOIN temp.standing s ON s.finding = f.number WHERE {" AND ".join(parts)}
-                ORDER BY f.gravity, f.number LIMIT ? OFFSET ?"""
-            query = f"SELECT {_FINDING} {_FROM} WHERE f.number IN ({chosen}) ORDER BY f.gravity, f.number"
-            return [FindingRow(*row) for row in self.rows(query, (*values, limit, after))]
+        where, values = _where(wanted)
+        search, sought = _search(wanted)
+        query = f"SELECT {_FINDING} FROM temp.listed WHERE {where} AND {search} AND number > ?"
+        given = (*values, *sought, beyond or 0, limit, after)
+        return [FindingRow(*row) for row in self.rows(f"{query} ORDER BY gravity, number LIMIT ? OFFSET ?", given)]
 
     def states(self, wanted: Wanted) -> dict[str, int]:
-        """Count the matching findings in each state, ignoring the state in the filter."""
-        found = self._sums("t.state, sum(t.findings)", wanted, "GROUP BY 1", without=("state", "reason"))
-        return dict.fromkeys(STATES, 0) | dict(found)
+        """Count the matching findings in each state, ignoring the state and the reason in the filter."""
+        every = replace(wanted, state="", reason="")
+        return dict.fromkeys(STATES, 0) | dict(self._sums("state, sum(findings)", every, "GROUP BY 1"))
 
     def verdicts(self, wanted: Wanted) -> dict[str, int]:
-        return dict(self._sums("c.verdict, sum(t.findings)", wanted, "GROUP BY 1"))
+        return dict(self._sums("verdict, sum(findings)", wanted, "GROUP BY 1"))
 
-    def _sums(self, columns: str, wanted: Wanted, rest: str, without: Sequence[str] = ()) -> list[Any]:
-        with self._turn:
-            table = self._counted(wanted)
-            where, values = _where(wanted, without)
-            return self.rows(f"SELECT {columns} {_counts_of(table)} WHERE {where} {rest}", values)
+    def _sums(self, columns: str, wanted: Wanted, rest: str, *, joined: str = "") -> list[Any]:
+        """Select sums over the matching findings."""
+        where, values = _where(wanted)
+        search, sought = _search(wanted)
+        source = "temp.tally" if not sought else f"(SELECT *, 1 AS findings FROM temp.listed WHERE {search})"
+        return self.rows(f"SELECT {columns} FROM {source} {joined} WHERE {where} {rest}", (*sought, *values))
 
     def finding(self, id: str) -> FindingRow | None:
-        rows = self.rows(f"SELECT {_FINDING} {_FROM} WHERE f.id = ?", (clean(id),))
+        rows = self.rows(f"SELECT {_FINDING} FROM temp.listed WHERE id = ?", (clean(id),))
         return FindingRow(*rows[0]) if rows else None
 
     def line(self, finding: FindingRow) -> dict[str, Any]:
@@ -253,15 +220,13 @@ class Index:
         return next(self.store.at(finding.file, iter((finding.place,))))
 
     def of_conversation(self, name: str) -> list[FindingRow]:
-        query = f"SELECT {_FINDING} {_FROM} WHERE k.name = ? ORDER BY f.step, f.number LIMIT 2000"
+        query = f"SELECT {_FINDING} FROM temp.listed WHERE conversation = ? ORDER BY step, number LIMIT 2000"
         return [FindingRow(*row) for row in self.rows(query, (clean(name),))]
 
     def sharing(self, row: FindingRow) -> list[FindingRow]:
-        """Return the undecided consents that depend on the same customer answer, including this one."""
-        found = (
-            (each for each in self.of_conversation(row.conversation) if each.state == "open") if row.exchange else ()
-        )
-        return [each for each in found if each.exchange_key == row.exchange_key]
+        """Return the undecided consents that depend on the same answer of the customer, including this one."""
+        found = self.of_conversation(row.conversation) if row.exchange else ()
+        return [each for each in found if each.state == "open" and each.exchange_key == row.exchange_key]
 
     def conversation(self, name: str) -> ConversationRow | None:
         rows = self.rows(f"SELECT {_CONVERSATION} FROM conversations WHERE name = ?", (clean(name),))
@@ -273,8 +238,8 @@ class Index:
         return self.events(row) if row is not None else None
 
     def events(self, row: ConversationRow) -> dict[str, Any] | None:
-        """Return a conversation from the audit or, if it is missing there, from its log. Return None if
-        neither has it.
+        """Return a conversation from the audit or, if the audit did not keep it, from its log. Return None if neither
+        has it.
         """
         if row.place is not None:
             return next(self.store.at(CONVERSATIONS, iter((row.place,))))
@@ -307,78 +272,80 @@ class Index:
         return self.rows(f"{query} FROM conversations")[0]
 
     def by_policy(self) -> dict[str, dict[str, int]]:
-        return {
-            policy: dict.fromkeys(STATES, 0) | counts
-            for policy, counts in self._policies("policy", "state", "1").items()
-        }
+        """Count the findings of each policy in each state."""
+        found = self._policies("state", Wanted(state=""))
+        return {policy: dict.fromkeys(STATES, 0) | counts for policy, counts in found.items()}
 
     def verdicts_by_policy(self) -> dict[str, dict[str, int]]:
         """Count the new findings of each policy by the policy's own verdict."""
-        return self._policies("policy, verdict", "verdict", "t.state = 'new'")
+        return self._policies("charge.value", Wanted())
 
-    def _policies(self, columns: str, by: str, where: str) -> dict[str, dict[str, int]]:
-        """Count findings by policy and another column. A finding is counted once per policy."""
-        query = f"""SELECT policy, {by}, sum(findings) FROM temp.tally t
-            JOIN (SELECT DISTINCT cell, {columns} FROM {_CHARGED}) g ON g.cell = t.cell WHERE {where} GROUP BY 1, 2"""
+    def _policies(self, by: str, wanted: Wanted) -> dict[str, dict[str, int]]:
         found: dict[str, dict[str, int]] = {}
-        for policy, value, count in self.rows(query):
+        columns = f"charge.key, {by}, sum(findings)"
+        for policy, value, count in self._sums(columns, wanted, "GROUP BY 1, 2", joined=_CHARGES):
             found.setdefault(policy, {})[value] = count
         return found
 
     def reach(self, policy: str) -> tuple[int, int, list[str]]:
-        """Return the number of a policy's findings, how many of them are waived, and which other policies the rest also
-        have.
+        """Return the number of a policy's findings, how many of them are waived, and the other policies that flagged
+        the rest.
         """
-        of = """SELECT g.cell FROM charges g JOIN cells c ON c.number = g.cell
-            WHERE policy = ? AND c.verdict != 'inconclusive' AND c.executed IS NOT 0"""
-        query = f"SELECT state, sum(findings) FROM temp.tally WHERE cell IN ({of}) GROUP BY 1"
-        counts = dict(self.rows(query, (policy,)))
+        own = f"state NOT IN ('refused', 'open', 'attested') AND {_CHARGED}"
+        name = (clean(policy), "", "")
+        counts = dict(self.rows(f"SELECT state, sum(findings) FROM temp.tally WHERE {own} GROUP BY 1", name))
+        query = f"SELECT DISTINCT charge.key FROM temp.tally {_CHARGES} WHERE {own} AND charge.key != ?"
+        others = self.rows(f"{query} AND state NOT IN ('waived', 'false-alarm') ORDER BY 1", (*name, clean(policy)))
         waived = counts.get("waived", 0) + counts.get("false-alarm", 0)
-        query = f"""SELECT DISTINCT policy FROM charges WHERE verdict != 'inconclusive' AND policy != ? AND cell IN (
-            SELECT cell FROM temp.tally WHERE state NOT IN ('waived', 'false-alarm') AND cell IN ({of})) ORDER BY 1"""
-        return sum(counts.values()), waived, [name for (name,) in self.rows(query, (policy, policy))]
+        return sum(counts.values()), waived, [name for (name,) in others]
 
     def facet(self, name: Literal["policy", "agent", "tool", "verdict"], wanted: Wanted) -> list[tuple[str, int]]:
         """Return the filter values that occur among the findings in the selected state, most frequent first."""
-        of = f"JOIN (SELECT DISTINCT cell, policy FROM {_CHARGED}) g ON g.cell = c.number" if name == "policy" else ""
-        where, values = _where(Wanted(state=wanted.state))
-        query = f"""SELECT {name}, sum(t.findings) FROM temp.tally t JOIN cells c ON c.number = t.cell {of}
-            WHERE {where} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 500"""
-        found = self.rows(query, values)
+        column, joined = ("charge.key", _CHARGES) if name == "policy" else (name, "")
+        rest = "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 500"
+        found = self._sums(f"{column}, sum(findings)", Wanted(state=wanted.state), rest, joined=joined)
         chosen = str(getattr(wanted, name))
         return found if not chosen or chosen in dict(found) else [*found, (chosen, 0)]
 
 
+_CHARGES = "JOIN json_each(charges) charge"
+"""Joins the policies that flagged a call (`charge.key`), with their verdicts (`charge.value`)."""
+_CHARGED = "EXISTS (SELECT 1 FROM json_each(charges) WHERE key = ? AND (? = '' OR value = ?))"
+"""Whether a policy flagged the call, with a given verdict unless it is empty."""
+
+
 def clean(text: str) -> str:
+    """Replace lone surrogates, which SQLite cannot store."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _quoted(text: str) -> str:
-    """Return a full-text query, or an empty one if there are no words. A long last word matches as a prefix."""
+    """Return a full-text query, or an empty one if there are no words. A word of three or more letters matches as a
+    prefix.
+    """
     letters = clean(text).replace('"', " ").strip()
     if not any(each.isalnum() for each in letters):
         return ""
     return f'"{letters}"' + ("*" if len(letters) > 2 else "")
 
 
-def _counts_of(table: str) -> str:
-    return f"FROM temp.{table} t JOIN cells c ON c.number = t.cell JOIN reasons r ON r.number = c.reason"
+def _search(wanted: Wanted) -> tuple[str, list[str]]:
+    """Return the words of a search as an SQL condition on `listed`."""
+    pieces = sorted({piece for each in wanted.q.split() if (piece := _quoted(each))})
+    return " AND ".join(["1", *[_HOLDS] * len(pieces)]), [piece for piece in pieces for _ in range(2)]
 
 
-def _where(wanted: Wanted, without: Sequence[str] = ()) -> tuple[str, list[Any]]:
-    """Return a filter as an SQL condition on the table of counts, joined to cells and reasons."""
-    own = {"agent": wanted.agent, "tool": wanted.tool, "verdict": "" if wanted.policy else wanted.verdict}
-    parts = ["1", *(f"c.{name} = ?" for name, value in own.items() if value)]
+def _where(wanted: Wanted) -> tuple[str, list[Any]]:
+    """Return a filter as an SQL condition on `listed` or `tally`. An empty state matches every state."""
+    own = {"agent": wanted.agent, "tool": wanted.tool, "reason": wanted.reason}
+    own["verdict"] = "" if wanted.policy else wanted.verdict
+    parts = ["1", *(f"{name} = ?" for name, value in own.items() if value)]
     values: list[Any] = [clean(value) for value in own.values() if value]
     if wanted.policy:
-        # If the filter has a policy, use that policy's own verdict.
-        charged = f"SELECT cell FROM {_CHARGED} WHERE policy = ? AND ? IN ('', verdict)"
-        parts.append(f"c.number IN ({charged})")
-        values += [clean(wanted.policy), clean(wanted.verdict)]
-    if wanted.reason and "reason" not in without:
-        parts.append("r.key = ?")
-        values.append(clean(wanted.reason))
-    if "state" not in without:
-        parts.append("t.state != ?" if wanted.state == "all" else "t.state = ?")
+        # If the filter names a policy, the verdict is that policy's own verdict.
+        parts.append(_CHARGED)
+        values += [clean(wanted.policy), clean(wanted.verdict), clean(wanted.verdict)]
+    if wanted.state:
+        parts.append("state != ?" if wanted.state == "all" else "state = ?")
         values.append("refused" if wanted.state == "all" else wanted.state)
     return " AND ".join(parts), values
