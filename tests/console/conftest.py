@@ -12,12 +12,6 @@ from tests.suite import made_once
 HOME = "http://127.0.0.1"
 
 
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages wait for what is being read, however busy the machine is."""
-    monkeypatch.setattr("bylaw.console.app.WAIT", 30)
-
-
 @pytest.fixture(scope="session")
 def audited_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from bylaw.audit.request import Request, write_audited

@@ -3,7 +3,6 @@
 import json
 import random
 import shutil
-import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,9 @@ from bylaw.audit.baseline import compare_audits, read_baseline
 from bylaw.audit.row import Finding
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import read_waivers
-from bylaw.console import app, view
-from bylaw.console.app import Preparing
 from bylaw.console.index import Wanted, open_index
 from bylaw.console.records import attest
-from bylaw.console.view import Standings, View, seen_digest
-from tests.console.conftest import Reader
+from bylaw.console.view import Standings, seen_digest
 
 
 class Everybody:
@@ -125,35 +121,3 @@ def test_more_searches_than_are_kept_can_be_made(out: Path) -> None:
             shown = index.findings(Wanted(q=q, state="all"), limit=10_000)
             states = index.states(Wanted(q=q))
             assert len(shown) == sum(states.values()) - states["refused"]
-
-
-def test_an_earlier_audit_that_takes_long_is_read_while_the_page_says_so(
-    out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-
-    shutil.copytree(out, out.parent / "before")
-    read, may_go_on = view.Standings, threading.Event()
-
-    def slow(*given: object, **named: object) -> object:
-        assert may_go_on.wait(120)
-        return read(*given, **named)  # type: ignore[arg-type]
-
-    here = View(out)
-    monkeypatch.setattr(view, "Standings", slow)
-    monkeypatch.setattr(app, "WAIT", 0.01)
-    with pytest.raises(Preparing):
-        here.standings("before")
-    may_go_on.set()
-    monkeypatch.setattr(app, "WAIT", 20)
-    assert here.standings("before").index.states(Wanted())["still"]
-
-
-def test_the_page_of_what_is_being_read_asks_again(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    def not_yet(*given: object) -> object:
-        raise Preparing("The earlier audit <b>x</b> is being read.")
-
-    monkeypatch.setattr(View, "standings", not_yet)
-    answer = reader.client.get("/findings")
-    assert answer.headers["refresh"] == "1"
-    assert "One moment" in answer.text
-    assert "<b>x</b>" not in answer.text

@@ -29,7 +29,7 @@ def guard_text(view: View, policy: str = NOTICE) -> str:
 def test_the_saved_check_changes_no_past_call(view: View) -> None:
     now = view.pack_now()
     for policy in (NOTICE, "confirm-before-change", "refund-cap"):
-        found = audit_bench(view).backtests.run(now.pack, now.pack, policy)
+        found = audit_bench(view).backtests.run(now.pack, now.pack, [policy])
         assert found.judged
         assert found.changes == []
 
@@ -38,7 +38,7 @@ def test_the_saved_check_says_of_past_calls_what_the_audit_said(view: View) -> N
     """A check tried by itself finds what it found among all others."""
     now = view.pack_now()
     edited = tried_pack(now, drafts_of(now, NOTICE)[0], f"{HEAD}    return permit()")
-    found = audit_bench(view).backtests.run(now.pack, edited, NOTICE)
+    found = audit_bench(view).backtests.run(now.pack, edited, [NOTICE])
     flagged = {
         (finding.trajectory, finding.step)
         for finding in Store(view.out).findings()
@@ -55,7 +55,7 @@ def test_a_broken_rule_that_is_turned_round_changes_what_the_audit_said(view: Vi
     now = view.pack_now()
     draft = drafts_of(now, "confirm-before-change")[0]
     edited = tried_pack(now, draft, "ALWAYS NOT (handed_over AND several_changes)")
-    found = audit_bench(view).backtests.run(now.pack, edited, draft.policy)
+    found = audit_bench(view).backtests.run(now.pack, edited, [draft.policy])
     broken = {
         (finding.trajectory, finding.step)
         for finding in Store(view.out).findings()
@@ -152,7 +152,7 @@ def test_a_check_that_takes_too_long_is_tried_on_the_first_conversations(
 ) -> None:
     monkeypatch.setattr("bylaw.console.trying.SECONDS", 0.0)
     now = view.pack_now()
-    found = audit_bench(view).backtests.run(now.pack, now.pack, NOTICE)
+    found = audit_bench(view).backtests.run(now.pack, now.pack, [NOTICE])
     assert found.tried < found.of
     assert found.changes == []
 

@@ -1,11 +1,9 @@
 """The pages as an ASGI application: routes, sign-in and error pages. Start at `application`."""
 # pyright: basic, reportMissingImports=false
 
-import threading
-from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.applications import Starlette
@@ -19,49 +17,8 @@ from bylaw.console.door import Asked, Door, Refused, TooOld, Visitor, read_form,
 from bylaw.console.page import STATIC, page, static_address, static_file
 from bylaw.errors import BylawError
 
-T = TypeVar("T")
-Page = Callable[[Asked], Response]
-"""Answers a request. Each handler runs in a thread because it may wait for a disk."""
-Marked = Callable[[Any], Any]
+Mark = Callable[[Any], Any]
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
-WAIT = 0.1
-"""How long a page waits, in seconds, before it says that work is in progress."""
-
-
-class Preparing(Exception):
-    """The page cannot be shown yet. `what` describes the work in progress."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-        super().__init__(what)
-
-
-class Prepared(Generic[T]):
-    """Runs a slow function in its own thread and keeps the result."""
-
-    def __init__(self, what: str, make: Callable[[], T]) -> None:
-        self._what = what
-        self._made: Future[T] = Future()
-        threading.Thread(target=self._run, args=(make,), daemon=True, name="console-preparing").start()
-
-    def _run(self, make: Callable[[], T]) -> None:
-        try:
-            self._made.set_result(make())
-        except BaseException as error:  # `get` raises the error again.
-            self._made.set_exception(error)
-
-    @property
-    def failed(self) -> bool:
-        return self._made.done() and self._made.exception() is not None
-
-    def get(self) -> T:
-        """Return the result or raise the function's error. While the function is running, raise Preparing."""
-        try:
-            return self._made.result(WAIT)
-        except TimeoutError:
-            if self._made.done():
-                raise
-            raise Preparing(self._what) from None
 
 
 class Pages:
@@ -75,112 +32,85 @@ class Pages:
         """The template values for the page's frame."""
         return {}
 
-    def routes(self) -> list[Route]:
-        made = [(make, getattr(self, name)) for name, each in vars(type(self)).items() for make in _makers(each)]
-        return [make(answer) for make, answer in made]
+    def routes(self) -> Iterator[Route]:
+        for name, method in vars(type(self)).items():
+            for path, verb, endpoint in getattr(method, "addresses", ()):
+                yield Route(path, partial(endpoint, getattr(self, name)), methods=[verb])
 
     def _page(self, template: str, asked: Asked, status: int = 200, **values: Any) -> Response:
         given = {**self.layout, "asked": asked, "section": self.section, "written": None, **values}
         return page(template, status, asked.headers, **given)
 
 
-def _makers(method: Any) -> list[Callable[[Any], Route]]:
-    return getattr(method, "bylaw_routes", [])
+def shown(path: str, *, is_open: bool = False) -> Mark:
+    """Declare a page for GET. If `is_open` is set, no sign-in is needed."""
+    return _at(path, "GET", partial(_respond, is_open=is_open))
 
 
-def _under(path: str, method: str, run: Callable[[Any, Request], Awaitable[Response]]) -> Marked:
+def changed(path: str, *, is_open: bool = False) -> Mark:
+    """Declare a form for POST. The session's token protects the form. If `is_open` is set, no sign-in is needed."""
+    return _at(path, "POST", partial(_respond, is_open=is_open))
+
+
+def streamed(path: str) -> Mark:
+    """Declare a stream of events for an open page."""
+    return _at(path, "GET", _stream)
+
+
+def _at(path: str, verb: str, endpoint: Callable[..., Awaitable[Response]]) -> Mark:
     def mark(answer: Any) -> Any:
-        answer.bylaw_routes = [*_makers(answer), lambda bound: Route(path, partial(run, bound), methods=[method])]
+        answer.addresses = [*getattr(answer, "addresses", ()), (path, verb, endpoint)]
         return answer
 
     return mark
 
 
-def shown(path: str, *, is_open: bool = False) -> Marked:
-    """Declare a page for GET. If `is_open` is set, no sign-in is needed."""
-
-    async def look(answer: Page, request: Request) -> Response:
-        return await _answered(request, answer, {}, is_open)
-
-    return _under(path, "GET", look)
+async def _stream(answer: Callable[[Request, Visitor], Awaitable[Response]], request: Request) -> Response:
+    if (visitor := request.app.state.find(request)) is None:
+        raise Refused("sign in first", status=401)
+    return await answer(request, visitor)
 
 
-def changed(path: str, *, is_open: bool = False) -> Marked:
-    """Declare a form for POST. The session's token protects the form. If `is_open` is set, no sign-in is needed."""
-
-    async def change(answer: Page, request: Request) -> Response:
-        try:
-            given = await read_form(request)
-        except Refused as error:
-            return _wrong(request, error)
-        return await _answered(request, answer, given, is_open)
-
-    return _under(path, "POST", change)
-
-
-def streamed(path: str) -> Marked:
-    """Declare a stream of events for an open page."""
-
-    async def stream(answer: Callable[[Request, Visitor], Awaitable[Response]], request: Request) -> Response:
-        if (visitor := request.app.state.find(request)) is None:
-            return _wrong(request, Refused("sign in first", status=401))
-        return await answer(request, visitor)
-
-    return _under(path, "GET", stream)
-
-
-async def _answered(request: Request, answer: Page, form: dict[str, str], is_open: bool) -> Response:
+async def _respond(answer: Callable[[Asked], Response], request: Request, *, is_open: bool) -> Response:
+    """Return a page. Pages run in a thread because they may wait for a disk."""
+    is_change = request.method == "POST"
+    form = await read_form(request) if is_change else {}
     visitor = request.app.state.find(request)
     if visitor is None and not is_open:
         return _to_sign_in(request)
     asked = Asked(request, visitor or Visitor(), form)
-    if request.method == "POST" and not is_open and asked.visitor.mark != request.scope["state"]["made_for"]:
-        words = (
-            f"nothing was written: {asked.visitor.name} is signed in now, but you loaded the page under another name"
+    if is_change and not is_open and asked.visitor.mark != request.scope["state"]["made_for"]:
+        raise Refused(
+            f"nothing was written: you are now signed in as {asked.visitor.name}, but you loaded the page under"
+            " another name",
+            status=409,
+            hint="reload the page",
         )
-        return _wrong(request, Refused(words, status=409, hint="reload the page"))
     try:
         await run_in_threadpool(request.app.state.refresh)
-    except Preparing as error:
-        return _later(request, error.what)
     except (BylawError, OSError) as error:
-        told = f"The audit cannot be read at the moment. It is still being written or has been moved. ({error})"
-        return _later(request, told)
-    try:
-        return await run_in_threadpool(answer, asked)
-    except Preparing as error:
-        if asked.is_part:
-            # The browser loads the whole page, which then polls.
-            return Response(headers={"hx-redirect": str(request.url.replace(scheme="", netloc=""))})
-        return page("preparing.html", headers={"refresh": "1"}, what=error.what)
-    except BylawError as error:
-        return _wrong(request, error)
-
-
-def _later(request: Request, why: str) -> Response:
-    """Ask the browser to try again soon. Do not accept a submitted form."""
-    if request.method in ("GET", "HEAD"):
+        why = f"The audit cannot be read at the moment. It is still being written or has been moved. ({error})"
+        if is_change:
+            return page("wrong.html", 503, error=f"Nothing was written. {why}", heading="Nothing was saved.")
         return page("preparing.html", 503, {"refresh": "2"}, what=why)
-    return page("wrong.html", 503, error=f"Nothing was written. {why}", heading="Nothing was saved.")
+    return await run_in_threadpool(answer, asked)
 
 
 def _to_sign_in(request: Request) -> Response:
-    if request.method == "GET" and request.headers.get("hx-request") != "true":
-        asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        usual = asked in ("/", "/inbox")
-        return RedirectResponse("/sign-in" if usual else f"/sign-in?{urlencode({'next': asked})}", 303)
-    return _wrong(request, Refused("you are not signed in", status=401))
+    if request.method == "POST" or request.headers.get("hx-request") == "true":
+        raise Refused("you are not signed in", status=401)
+    asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    usual = asked in ("/", "/inbox")
+    return RedirectResponse("/sign-in" if usual else f"/sign-in?{urlencode({'next': asked})}", 303)
 
 
-def _wrong(request: Request, error: BylawError) -> Response:
+async def _wrong(request: Request, error: BylawError) -> Response:
     """Show an error that the visitor can fix, either as a whole page or as part of a page."""
     status = error.status if isinstance(error, Refused) else 422
     if request.headers.get("hx-request") != "true":
         is_read = request.method in ("GET", "HEAD")
-        heading = (
-            "Page not found." if status == 404 else "This page cannot be shown." if is_read else "Nothing was saved."
-        )
-        return page("wrong.html", status, error=str(error), heading=heading)
+        heading = "This page cannot be shown." if is_read else "Nothing was saved."
+        return page("wrong.html", status, error=str(error), heading="Page not found." if status == 404 else heading)
     # Show the error next to the form and keep the input. A new token lets the visitor send the form again.
     headers = {"hx-retarget": "#told", "hx-reswap": "innerHTML", "hx-reselect": ".told"}
     token = error.token if isinstance(error, TooOld) else ""
@@ -191,15 +121,16 @@ def _wrong(request: Request, error: BylawError) -> Response:
 async def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in STATIC or request.url.path != static_address(name):
-        return _wrong(request, Refused("file not found", status=404))
+        raise Refused("file not found", status=404)
     return Response(static_file(name), media_type=STATIC[name], headers=FOREVER)
 
 
-def _lost(status: int, why: str) -> Callable[[Request, Exception], Awaitable[Response]]:
-    async def answer(request: Request, error: Exception) -> Response:
-        return _wrong(request, Refused(why, status=status))
+async def _lost(request: Request, _: Exception) -> Response:
+    return await _wrong(request, Refused("page not found", status=404))
 
-    return answer
+
+async def _not_a_form(request: Request, _: Exception) -> Response:
+    return await _wrong(request, Refused("this page does not accept this method", status=405))
 
 
 def application(
@@ -214,7 +145,7 @@ def application(
 
     `find` returns the visitor, or None if they must sign in. `refresh` runs before each page.
     """
-    handlers = {404: _lost(404, "page not found"), 405: _lost(405, "this page does not accept this method")}
+    handlers: dict[Any, Any] = {404: _lost, 405: _not_a_form, BylawError: _wrong}
     pages = Starlette(routes=[Route("/static/{digest}/{name}", _static), *routes], exception_handlers=handlers)
     pages.state.find, pages.state.refresh = find, refresh
     # A redirect from `/findings/` would contain the client's `Host` header.

@@ -65,15 +65,6 @@ class PackStates:
             return self._state
 
 
-def has_changed_since(root: Path, file: Path) -> bool:
-    """Whether a file in the pack is newer than another file. The text may still be the same."""
-    try:
-        then = file.stat().st_mtime_ns
-        return any(entry.stat().st_mtime_ns > then for entry in _files(root))
-    except OSError:
-        return False
-
-
 def _read_state(root: Path) -> PackState:
     folder = read_folder(root)
     pack = loaded(folder)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import secrets
+import textwrap
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import msgspec
+import yaml
 from msgspec import Struct
 
 from bylaw.audit.attestation import Attestation, every_attestation
@@ -43,8 +45,6 @@ _ATTESTATIONS = "# Reviewers' answers about undecided calls. `bylaw audit` appli
 _COMMENTS = "# Comments on policies. They do not affect sign-off: see `bylaw review`.\ncomments:\n"
 _ITEM = re.compile(r"^([ ]*)- ", re.MULTILINE)
 _EMPTY = re.compile(r":[ ]*\[\][ ]*\n\s*\Z")
-_BARE = re.compile(r"[A-Za-z][\w .,;()/'’-]*[\w.)]|[A-Za-z]")
-_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
 class Written(Struct, frozen=True):
@@ -189,15 +189,12 @@ def put(path: Path, text: str, check: Callable[[Path], None] = lambda _: None) -
 
 
 def written(record: Mapping[str, Any], indent: str = "") -> str:
-    """Return a record as a YAML list item, with one line per key."""
-    parts = [f"{name}: {_value(value)}" for name, value in record.items() if value not in ("", None)]
-    return "".join(f"{indent}{'- ' if number == 0 else '  '}{part}\n" for number, part in enumerate(parts))
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, str) and _BARE.fullmatch(value) and value.lower() not in _WORDS and ": " not in value:
-        return value
-    return json.dumps(value, ensure_ascii=not isinstance(value, str) or not value.isprintable(), default=str)
+    """Return a record as a YAML list item, with one line per key. Empty values are left out."""
+    # Reading the JSON back removes shared objects, for which YAML would write aliases.
+    kept = json.loads(json.dumps({name: value for name, value in record.items() if value not in ("", None)}, default=str))
+    is_visible = json.dumps(kept, ensure_ascii=False).isprintable()
+    text = yaml.safe_dump([kept], sort_keys=False, default_flow_style=None, width=1_000_000, allow_unicode=is_visible)
+    return textwrap.indent(text, indent)
 
 
 def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int], *, by: int) -> None:

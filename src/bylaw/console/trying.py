@@ -20,20 +20,18 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from bylaw.audit.redaction import Redaction
-from bylaw.audit.request import Audited, Shelf, read_audited
-from bylaw.console.app import Pages, Prepared, Preparing, changed, shown
+from bylaw.audit.request import Shelf, read_audited
+from bylaw.console.app import Pages, changed, shown
 from bylaw.console.door import Asked, Refused
 from bylaw.console.pack_state import PackState, PackStates, case_names
 from bylaw.console.records import Written, alone, put
 from bylaw.console.service_log import ServiceLog
 from bylaw.console.view import View
 from bylaw.engine.session import Session
-from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import BylawError, PackError, UsageError
 from bylaw.facts.world import World
-from bylaw.pack import Criterion, Pack, build_pack
+from bylaw.pack import Pack, build_pack
 from bylaw.policy.folder import PackFolder
-from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import read_yaml
 from bylaw.review.case import CaseResult, run_cases
 from bylaw.review.check import check_lines, function_lines, signed_lines
@@ -48,6 +46,7 @@ LONGEST = 20_000
 RULES = "rules.yaml"
 _DEF = re.compile(r"^def (\w+)", re.MULTILINE)
 _PLAIN = re.compile(r"[A-Za-z(][\w ()<>=.'-]*[\w)']")
+_ELSEWHERE = "the check belongs to a pack that this one extends"
 
 
 class Draft(Struct, frozen=True):
@@ -70,28 +69,21 @@ def drafts_of(now: PackState, policy: str) -> list[Draft]:
     """Return the editable code of a policy: its guard and the functions it calls, or each of its rules."""
     pack = now.pack
     guard = pack.guards.get(policy)
-    if guard is not None:
-        own = Draft(policy, "guard", guard.name, guard.file, "\n".join(check_lines(pack, pack.policies[policy])))
-        called = ((file, "\n".join(function_lines(pack, file, line))) for file, line in guard.functions)
-        return [own, *(Draft(policy, "function", _DEF.findall(text)[0], file, text) for file, text in called)]
-    return [Draft(policy, "rule", rule.name, RULES, rule.text) for rule in pack.book.rules if rule.policy == policy]
+    if guard is None:
+        return [Draft(policy, "rule", rule.name, RULES, rule.text) for rule in pack.book.rules if rule.policy == policy]
+    own = Draft(policy, "guard", guard.name, guard.file, "\n".join(check_lines(pack, pack.policies[policy])))
+    called = ((file, "\n".join(function_lines(pack, file, line))) for file, line in guard.functions)
+    return [own, *(Draft(policy, "function", _DEF.findall(text)[0], file, text) for file, text in called)]
 
 
 def policies_of(now: PackState, draft: Draft) -> list[str]:
-    """Return the policies whose checks use the edited text. The edited policy comes first.
-
-    Several policies may call the same function.
+    """Return the policies whose checks use the edited text, starting with the edited policy. Policies may share a
+    function.
     """
-    if draft.kind != "function":
-        return [draft.policy]
-    found = now.pack.guards[draft.policy].functions
-    line = next(each for each in found if _starts(now.pack, each, draft))
-    others = [name for name, guard in now.pack.guards.items() if line in guard.functions and name != draft.policy]
+    sharing = (name for name in now.pack.guards if draft.kind == "function" and name != draft.policy)
+    same = (draft.name, draft.file, draft.text)
+    others = [n for n in sharing if any((each.name, each.file, each.text) == same for each in drafts_of(now, n)[1:])]
     return [draft.policy, *others]
-
-
-def _starts(pack: Pack, place: tuple[str, int], draft: Draft) -> bool:
-    return place[0] == draft.file and "\n".join(function_lines(pack, *place)) == draft.text
 
 
 def tried_pack(now: PackState, draft: Draft, text: str) -> Pack:
@@ -100,18 +92,31 @@ def tried_pack(now: PackState, draft: Draft, text: str) -> Pack:
         raise UsageError(f"the check has more than {LONGEST:,} characters")
     folder = now.folder
     if draft.kind == "rule":
-        folder = _with_formula(folder, draft, text)
+        source = folder.parts["rules"]
+        rules = source.with_data(_with_formula(source.data, draft.name, text))
+        folder = _copied(folder, parts={**folder.parts, "rules": rules})
     else:
-        changed = spliced(folder.guards[draft.file], draft, text)
-        folder = _copied(folder, guards={**folder.guards, draft.file: changed})
+        guards = {**folder.guards, draft.file: spliced(folder.guards[draft.file], draft, text)}
+        folder = _copied(folder, guards=guards)
     try:
         return build_pack(folder)
     except (RecursionError, MemoryError):
         raise UsageError("the check is too deeply nested") from None
 
 
+def _copied(folder: PackFolder, **changes: Any) -> PackFolder:
+    """Copy the folder, so that a trial has no side effects."""
+    return replace(folder, faults=list(folder.faults), **changes)
+
+
+def _with_formula(data: dict[str, Any], name: str, text: str) -> dict[str, Any]:
+    """Return the data of `rules.yaml` with another formula for a rule."""
+    rules = cast("list[dict[str, Any]]", data.get("rules") or [])
+    return {**data, "rules": [body | {"formula": text} if body.get("id") == name else body for body in rules]}
+
+
 def spliced(whole: str, draft: Draft, text: str) -> str:
-    """Replace a guard's text in its file."""
+    """Return a file's text with the edited function."""
     lines = whole.split("\n")
     starts = [number for number, line in enumerate(lines) if re.match(rf"def {re.escape(draft.name)}\b", line)]
     old = draft.text.split("\n")
@@ -120,62 +125,31 @@ def spliced(whole: str, draft: Draft, text: str) -> str:
     return "\n".join([*lines[: starts[0]], *text.rstrip().split("\n"), *lines[starts[0] + len(old) :]])
 
 
-def _with_formula(folder: PackFolder, draft: Draft, text: str) -> PackFolder:
-    source = folder.parts["rules"]
-    rules = [
-        body | {"formula": text} if _rule_name(body) == draft.name else body for body in _rules(source.data)
-    ]  # fmt: skip
-    return _copied(folder, parts={**folder.parts, "rules": source.with_data({**source.data, "rules": rules})})
-
-
-def _copied(folder: PackFolder, **changes: Any) -> PackFolder:
-    """Copy the folder, so that a trial has no side effects."""
-    return replace(folder, faults=list(folder.faults), **changes)
-
-
-def _rules(data: dict[str, Any]) -> list[dict[str, Any]]:
-    return cast("list[dict[str, Any]]", data.get("rules") or [])
-
-
-def _rule_name(body: Any) -> str:
-    return str(cast("dict[str, Any]", body).get("id", "")) if isinstance(body, dict) else ""
-
-
 def file_with(root: Path, draft: Draft, text: str) -> tuple[str, str]:
     """Return the file's text before and after the edit. Raise UsageError if the file is outside the pack's folder."""
     path = root / draft.file
     if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
-        raise UsageError("the check belongs to a pack that this one extends", hint="edit it there")
+        raise UsageError(_ELSEWHERE, hint="edit it there")
     whole = path.read_text(encoding="utf-8")
-    return whole, _with_rule(whole, draft, text) if draft.kind == "rule" else spliced(whole, draft, text)
+    return whole, _with_rule(whole, draft.name, text) if draft.kind == "rule" else spliced(whole, draft, text)
 
 
-def _with_rule(whole: str, draft: Draft, text: str) -> str:
-    place = _formula_place(whole, draft.name)
-    if place is None:
-        raise UsageError(f"rule `{draft.name}` is not in {RULES}", hint="edit the file that contains it")
-    start, end, is_last_line = place
-    one_line = " ".join(text.split())
-    written = one_line if _PLAIN.fullmatch(one_line) else json.dumps(one_line, ensure_ascii=False)
-    changed = whole[:start] + written + ("\n" if is_last_line else "") + whole[end:]
+def _with_rule(whole: str, name: str, text: str) -> str:
+    """Return the text of `rules.yaml` with another formula for a rule. Comments and other rules do not change."""
+    compose = cast("Callable[..., Any]", yaml.compose)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    listed = dict(_pairs(compose(whole, Loader=yaml.SafeLoader))).get("rules")
+    rules = [dict(_pairs(item)) for item in (listed.value if listed is not None else ())]
+    node = next((each["formula"] for each in rules if "formula" in each and each["id"].value == name), None)
+    if node is None:
+        raise UsageError(f"rule `{name}` is not in {RULES}", hint="edit the file that contains it")
+    start, end = int(node.start_mark.index), int(node.end_mark.index)
+    formula = " ".join(text.split())
+    written = formula if _PLAIN.fullmatch(formula) else json.dumps(formula, ensure_ascii=False)
+    changed = whole[:start] + written + ("\n" if whole[start:end].endswith("\n") else "") + whole[end:]
     before, after = (read_yaml(each, file=RULES).data for each in (whole, changed))
-    wanted = [body | {"formula": one_line} if _rule_name(body) == draft.name else body for body in _rules(before)]
-    if _rules(after) != wanted or {**after, "rules": None} != {**before, "rules": None}:
+    if after != _with_formula(before, name, formula):
         raise UsageError(f"the formula cannot be replaced in {RULES}", hint="edit the file")
     return changed
-
-
-def _formula_place(whole: str, name: str) -> tuple[int, int, bool] | None:
-    """Return the position of a rule's formula in the file, and whether it ends with a line break."""
-    compose = cast("Callable[..., Any]", yaml.compose)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    for key, listed in _pairs(compose(whole, Loader=yaml.SafeLoader)):
-        items: list[Any] = listed.value if key == "rules" else []
-        for fields in (dict(_pairs(item)) for item in items):
-            if "formula" in fields and fields["id"].value == name:
-                node = fields["formula"]
-                start, end = int(node.start_mark.index), int(node.end_mark.index)
-                return start, end, whole[start:end].endswith("\n")
-    return None
 
 
 def _pairs(node: Any) -> list[tuple[str, Any]]:
@@ -184,13 +158,8 @@ def _pairs(node: Any) -> list[tuple[str, Any]]:
 
 def patch(root: Path, draft: Draft, text: str) -> str:
     """Return the change as a patch for `git apply`. If nothing changed, return an empty string."""
-    before, after = file_with(root, draft, text)
-    return _diff(before, after, draft.file)
-
-
-def _diff(before: str, after: str, name: str) -> str:
-    lines = [each.splitlines(keepends=True) for each in (before, after)]
-    made = difflib.unified_diff(lines[0], lines[1], f"a/{name}", f"b/{name}")
+    lines = [each.splitlines(keepends=True) for each in file_with(root, draft, text)]
+    made = difflib.unified_diff(*lines, f"a/{draft.file}", f"b/{draft.file}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in made)
 
 
@@ -198,17 +167,11 @@ def save(root: Path, draft: Draft, text: str) -> str:
     """Write the check to its file. Return the change as a patch."""
     path = root / draft.file
     with alone(path):
-        before, after = file_with(root, draft, text)
+        made, (_, after) = patch(root, draft, text), file_with(root, draft, text)
         if draft.kind != "rule":
             parse_python(after)
         put(path, after)
-    return _diff(before, after, draft.file)
-
-
-def faults_of(error: Exception) -> list[str]:
-    if isinstance(error, PackError) and error.faults:
-        return [str(fault) for fault in error.faults][:10]
-    return [str(error)]
+    return made
 
 
 CONVERSATIONS = 300
@@ -216,12 +179,12 @@ CONVERSATIONS = 300
 SECONDS = 2.0
 """The time limit for a trial, in seconds. The page shows how many conversations were tried."""
 KEPT = 8
-"""The number of conversations and results to cache."""
+"""The number of conversation lists and of results to cache."""
 T = TypeVar("T")
 
 
 Past = tuple[Trajectory, World | None]
-"""A conversation and its world. At least one of its calls is subject to the policy."""
+"""A conversation with a call to one of the tools, and its world."""
 
 
 class CheckVerdict(Struct, frozen=True):
@@ -232,8 +195,8 @@ class CheckVerdict(Struct, frozen=True):
     because: str
 
 
-CheckVerdicts = dict[tuple[str, int], CheckVerdict]
-"""Verdicts by conversation and step. Calls that break no rule are left out."""
+CheckVerdicts = dict[tuple[str, int, str], CheckVerdict]
+"""Verdicts by conversation, step and policy."""
 
 
 class Change(Struct, frozen=True):
@@ -248,7 +211,7 @@ class Change(Struct, frozen=True):
 
 
 class Backtest(Struct, frozen=True):
-    """The effect of a change on past verdicts."""
+    """The effect of an edit on past verdicts."""
 
     tried: int
     of: int
@@ -257,53 +220,35 @@ class Backtest(Struct, frozen=True):
 
     @property
     def kinds(self) -> list[tuple[tuple[str, str], int]]:
-        """Count the changes by old and new verdict. The most frequent come first."""
+        """Count the changes by old and new verdict, most frequent first."""
         return Counter((each.before, each.after) for each in self.changes).most_common()
 
 
-def merged(found: Sequence[Backtest]) -> Backtest:
-    """Merge the effects of a change to several policies."""
-    changes = [change for each in found for change in each.changes]
-    least, judged = min(found, key=lambda each: each.tried), sum(each.judged for each in found)
-    return Backtest(least.tried, least.of, judged, changes)
-
-
 class Backtests:
-    """Caches past conversations and the saved check's verdicts on them."""
+    """Compares edited checks with saved checks. Caches past conversations and the saved checks' verdicts on them."""
 
     def __init__(self, read: Callable[[str, tuple[str, ...]], list[Past]], *, keeps: float = float("inf")) -> None:
-        """`read` returns a tenant's past conversations with calls to the given tools. The cache keeps them for `keeps`
-        seconds.
+        """`read` returns a tenant's past conversations that call one of the given tools, or any tool if none is given.
+        They are cached for `keeps` seconds.
         """
         self._read = read
         self._keeps = keeps
         self._turn = threading.Lock()
-        self._running = threading.Lock()
         self._kept: dict[tuple[str, ...], tuple[float, Any]] = {}
 
-    def run(self, saved: Pack, edited: Pack, policy: str, whose: str = "") -> Backtest:
-        """Compare the edited check with the saved check on a tenant's past conversations."""
-        past, before = self._before(saved, policy, whose)
+    def run(self, saved: Pack, edited: Pack, policies: Sequence[str], whose: str = "") -> Backtest:
+        """Compare the verdicts of some policies on a tenant's past conversations."""
+        bound = [saved.policies[name].tools for name in policies]
+        tools = tuple(dict.fromkeys(tool for each in bound for tool in each)) if all(bound) else ()
         # Run one trial at a time, because the service needs the processor for decisions.
-        with self._running:
-            tried, after = _verdicts_of(edited, policy, past, CONVERSATIONS, until=time.monotonic() + SECONDS)
+        with self._turn:
+            read_at, past = self._once(("past", whose, *tools), lambda: self._read(whose, tools))
+            key = ("saved", saved.digest, whose, str(read_at), *policies)
+            before: CheckVerdicts = self._once(key, lambda: _verdicts_of(saved, policies, past)[1])[1]
+            tried, after = _verdicts_of(edited, policies, past, until=time.monotonic() + SECONDS)
         names = {each.id for each, _ in past[:tried]}
         changes = list(_changes({k: v for k, v in before.items() if k[0] in names}, after))
         return Backtest(tried, len(past), len(after), changes)
-
-    def prepare(self, saved: Pack, policy: str, whose: str = "") -> None:
-        """Start reading the past conversations. If an error occurs at once, raise it."""
-        try:
-            Prepared("", lambda: self._before(saved, policy, whose)).get()
-        except Preparing:
-            return
-
-    def _before(self, saved: Pack, policy: str, whose: str) -> tuple[list[Past], CheckVerdicts]:
-        tools = tuple(saved.policies[policy].tools)
-        with self._turn:
-            read_at, past = self._once(("past", whose, *tools), lambda: self._read(whose, tools))
-            key = ("said", saved.digest, policy, whose, str(read_at))
-            return past, self._once(key, lambda: _verdicts_of(saved, policy, past, len(past))[1])[1]
 
     def _once(self, key: tuple[str, ...], make: Callable[[], T]) -> tuple[float, T]:
         now = time.monotonic()
@@ -319,59 +264,50 @@ def _changes(before: CheckVerdicts, after: CheckVerdicts) -> Iterator[Change]:
         then, now = before.get(key), after.get(key)
         was, is_now = (each.verdict if each is not None else "compliant" for each in (then, now))
         if was != is_now:
-            told = now if now is not None else then
-            assert told is not None
             # A permit has no reason. Use the saved check's reason.
-            because = now.because if now is not None else ""
-            before_it = then.because if then is not None and not because else ""
-            yield Change(key[0], key[1], told.tool, was, is_now, because or before_it, is_past=bool(before_it))
+            reasons = [each.because if each is not None else "" for each in (now, then)]
+            because = reasons[0] or reasons[1]
+            tool = cast("CheckVerdict", now or then).tool
+            yield Change(key[0], key[1], tool, was, is_now, because, is_past=bool(because and not reasons[0]))
 
 
 def _verdicts_of(
-    pack: Pack, policy: str, past: list[Past], most: int, *, until: float = float("inf")
+    pack: Pack, policies: Sequence[str], past: list[Past], *, until: float = float("inf")
 ) -> tuple[int, CheckVerdicts]:
-    """Return the number of conversations tried within the time limit, and the check's verdicts on them."""
-    own = _with_only(pack, policy)
-    redaction = Redaction(pack)
-    words: CheckVerdicts = {}
-    tried = 0
-    for trajectory, world in past[:most]:
+    """Return the number of conversations tried within the time limit, and the policies' verdicts on them."""
+    own, redaction = _with_only(pack, policies), Redaction(pack)
+    found: CheckVerdicts = {}
+    for tried, (trajectory, world) in enumerate(past):
         if time.monotonic() > until:
-            break
-        tried += 1
+            return tried, found
         session = Session(own, world=redaction.watch(world), mode="hindsight", context=trajectory.context)
         calls = ((step, call) for step, call in enumerate(trajectory.events) if type(call) is Call)
-        bound = (step for step, call in calls if call.tool in own.by_tool or own.book.rules)
-        for _ in session.follow(trajectory.events, bound):
+        for _ in session.follow(trajectory.events, (s for s, c in calls if c.tool in own.by_tool or own.book.rules)):
             pass
-        verdicts = session.settle()
-        said = dict(_of_calls(verdicts, pack.criterion)) | dict(_of_rules(session, trajectory))
-        if redaction and any(word.because for word in said.values()):
-            cover = redaction.cover(trajectory.events, session.judged_world, verdicts)
-            said = {step: replace(word, because=cover.scrubbed(word.because)) for step, word in said.items()}
-        words.update({(trajectory.id, step): word for step, word in said.items()})
-    return tried, words
+        settled = session.settle()
+        said: dict[tuple[str, int, str], CheckVerdict] = {}
+        for call in settled:
+            tool, step = call.made.call.tool, call.made.step
+            for each in call.policies:
+                verdict = getattr(each, pack.criterion)
+                said[trajectory.id, step, each.policy.id] = CheckVerdict(tool, verdict, each.because)
+            for rule in call.open_rules:
+                said[trajectory.id, step, rule.rule.policy] = CheckVerdict(tool, "inconclusive", rule.because)
+        for broken in session.findings(ended=True):
+            act = trajectory.events[broken.step] if broken.step < len(trajectory.events) else None
+            tool = act.tool if isinstance(act, Call) else "a message"
+            said[trajectory.id, broken.step, broken.rule.policy] = CheckVerdict(tool, "broken", broken.because)
+        if redaction and any(each.because for each in said.values()):
+            cover = redaction.cover(trajectory.events, session.judged_world, settled)
+            said = {key: replace(each, because=cover.scrubbed(each.because)) for key, each in said.items()}
+        found |= said
+    return len(past), found
 
 
-def _of_calls(verdicts: list[CallVerdict], criterion: Criterion) -> Iterator[tuple[int, CheckVerdict]]:
-    for verdict in verdicts:
-        tool = verdict.made.call.tool
-        for each in verdict.policies:
-            yield verdict.made.step, CheckVerdict(tool, getattr(each, criterion), each.because)
-        for rule in verdict.open_rules:
-            yield verdict.made.step, CheckVerdict(tool, "inconclusive", rule.because)
-
-
-def _of_rules(session: Session, trajectory: Trajectory) -> Iterator[tuple[int, CheckVerdict]]:
-    for broken in session.findings(ended=True):
-        made = trajectory.events[broken.step] if broken.step < len(trajectory.events) else None
-        yield broken.step, CheckVerdict(made.tool if isinstance(made, Call) else "a message", "broken", broken.because)
-
-
-def _with_only(pack: Pack, policy: str) -> Pack:
-    """Return the pack with only this policy's check. Checks are independent."""
-    bound = {tool: tuple(pair for pair in pairs if pair[0].id == policy) for tool, pairs in pack.by_tool.items()}
-    rules = tuple(rule for rule in pack.book.rules if rule.policy == policy)
+def _with_only(pack: Pack, policies: Sequence[str]) -> Pack:
+    """Return the pack with only the checks of these policies. Checks are independent."""
+    bound = {tool: tuple(pair for pair in pairs if pair[0].id in policies) for tool, pairs in pack.by_tool.items()}
+    rules = tuple(rule for rule in pack.book.rules if rule.policy in policies)
     book = replace(pack.book, rules=rules)
     return replace(pack, by_tool={tool: pairs for tool, pairs in bound.items() if pairs}, book=book)
 
@@ -406,12 +342,11 @@ def audit_bench(view: View) -> Workbench:
 def service_bench(service: ServiceLog) -> Workbench:
     """Return a service's pack and recent conversations.
 
-    The pages cannot edit this pack. The files in its folder may be newer.
+    The pages cannot edit this pack. The files in its folder may be newer than the loaded pack.
     """
     root, layout = service.pack.root, {"layout": "service.html", "pack": service.pack}
-    return Workbench(
-        root, None, PackStates(root).now, Backtests(partial(_past_of_service, service), keeps=KEEPS), layout
-    )
+    backtests = Backtests(partial(_past_of_service, service), keeps=KEEPS)
+    return Workbench(root, None, PackStates(root).now, backtests, layout)
 
 
 def _past_of_audit(view: View, _: str, tools: Sequence[str]) -> list[Past]:
@@ -420,22 +355,18 @@ def _past_of_audit(view: View, _: str, tools: Sequence[str]) -> list[Past]:
     audited = read_audited(view.out)
     if audited is None:
         raise UsageError("the audit does not record where its logs are")
+    found, identities = list[Past](), Identities()
     try:
         world = Path(audited.world) if audited.world else None
         shelf = Shelf(audited.pack, world=world, document=Path(audited.document) if audited.document else None)
-        return _gathered(audited, shelf, tools)
+        logged = ((name, each) for name in audited.logs for each in read(name, agent=audited.agent))
+        for name, each in islice(logged, LOOKED_AT):
+            if isinstance(each, Trajectory) and _calls_any(own := identities.own(each), tools):
+                found.append((own, shelf.world_for(shelf.pack_for(own), log_file(name))[1]))
+            if len(found) >= CONVERSATIONS:
+                break
     except (BylawError, OSError) as error:
         raise UsageError(f"the logs of this audit can no longer be read: {error}") from None
-
-
-def _gathered(audited: Audited, shelf: Shelf, tools: Sequence[str]) -> list[Past]:
-    identities, found = Identities(), list[Past]()
-    logged = ((name, each) for name in audited.logs for each in read(name, agent=audited.agent))
-    for name, each in islice(logged, LOOKED_AT):
-        if isinstance(each, Trajectory) and _calls_any(own := identities.own(each), tools):
-            found.append((own, shelf.world_for(shelf.pack_for(own), log_file(name))[1]))
-        if len(found) >= CONVERSATIONS:
-            break
     return found
 
 
@@ -451,11 +382,12 @@ def _past_of_service(service: ServiceLog, tenant: str, tools: Sequence[str]) -> 
 
 
 def _calls_any(trajectory: Trajectory, tools: Sequence[str]) -> bool:
-    calls = (event.tool for event in trajectory.events if type(event) is Call)
-    return any(not tools or tool in tools for tool in calls)
+    return any(type(event) is Call and (not tools or event.tool in tools) for event in trajectory.events)
 
 
 class Tried(Struct, frozen=True):
+    """The result of a trial."""
+
     faults: list[str] = []
     cases: list[CaseResult] = []
     """The cases, with failing ones first."""
@@ -503,9 +435,8 @@ class TryPages(Pages):
             raise UsageError(f"nothing was written: {tried.faults[0]}")
         if tried.failing and asked.form.get("despite") != str(tried.failing):
             cases = "1 case fails" if tried.failing == 1 else f"{tried.failing} cases fail"
-            raise UsageError(
-                f"nothing was written: {cases}", hint="correct the check, or tick the box next to the cases"
-            )
+            hint = "correct the check, or tick the box next to the cases"
+            raise UsageError(f"nothing was written: {cases}", hint=hint)
         made = save(root, draft, text)
         told = f"saved by {by}. The signature on the policy lapses." if made else "no changes."
         now, draft = self._draft(asked)
@@ -525,25 +456,26 @@ class TryPages(Pages):
     def _tried(self, asked: Asked, now: PackState, draft: Draft, text: str) -> Tried:
         try:
             edited = now.pack if text == draft.text else tried_pack(now, draft, text)
+        except PackError as error:
+            return Tried(faults=[str(fault) for fault in error.faults][:10] or [str(error)])
         except BylawError as error:
-            return Tried(faults=faults_of(error))
+            return Tried(faults=[str(error)])
         policies = policies_of(now, draft)
         names = {name for policy in policies for name in case_names(now.pack, policy)}
         ran = [each for each in run_cases(edited, of=names) if isinstance(each, CaseResult)]
         cases = sorted(ran, key=lambda case: case.passed)
-        backtests, tenant = self._find().backtests, asked.visitor.tenant
+        if text == draft.text:
+            return Tried(cases=cases)
         try:
-            if text == draft.text:
-                backtests.prepare(now.pack, draft.policy, tenant)
-                return Tried(cases=cases)
-            return Tried(cases=cases, past=merged([backtests.run(now.pack, edited, each, tenant) for each in policies]))
+            past = self._find().backtests.run(now.pack, edited, policies, asked.visitor.tenant)
         except UsageError as error:
             return Tried(cases=cases, why_not=error.message)
+        return Tried(cases=cases, past=past)
 
     def _shown(self, asked: Asked, now: PackState, draft: Draft, text: str, written: Written | None = None) -> Response:
-        tried, policy = self._tried(asked, now, draft, text), now.pack.policies[draft.policy]
-        bench = self._find()
+        bench, tried, policy = self._find(), self._tried(asked, now, draft, text), now.pack.policies[draft.policy]
         assert bench.root is not None
+        checked = signed_lines(now.pack, policy)[len(check_lines(now.pack, policy)) :]
         return self._page(
             "try.html",
             asked,
@@ -552,8 +484,8 @@ class TryPages(Pages):
             tried=tried,
             patch=_patch(bench.root, draft, text) if text != draft.text and not tried.faults else "",
             others=[each for each in drafts_of(now, draft.policy) if each.name != draft.name],
-            sentence=_sentence(policy),
-            called=_called(now, policy) if draft.kind == "guard" else "",
+            sentence=" ".join(cite.text for cite in policy.citations if cite.text) or policy.definition,
+            called="\n".join(checked).strip("\n") if draft.kind == "guard" else "",
             shared=policies_of(now, draft)[1:],
             can_write=bench.own_root is not None,
             listed=LISTED,
@@ -566,11 +498,3 @@ def _patch(root: Path, draft: Draft, text: str) -> str:
         return patch(root, draft, text)
     except BylawError as error:
         return f"# {error}\n"
-
-
-def _called(now: PackState, policy: Policy) -> str:
-    return "\n".join(signed_lines(now.pack, policy)[len(check_lines(now.pack, policy)) :]).strip("\n")
-
-
-def _sentence(policy: Policy) -> str:
-    return " ".join(cite.text for cite in policy.citations if cite.text) or policy.definition

@@ -2,10 +2,9 @@
 
 import shlex
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,19 +14,23 @@ from bylaw.audit.request import read_audited
 from bylaw.audit.row import Finding
 from bylaw.audit.store import JsonRecord, Store
 from bylaw.audit.waiver import Waiver, Waivers, read_waivers
-from bylaw.console.app import Pages, Prepared
+from bylaw.console.app import Pages
 from bylaw.console.index import open_index, stamp_of
 from bylaw.console.index.query import FindingRow, Index, State, Wanted
-from bylaw.console.pack_state import PackState, PackStates, has_changed_since
+from bylaw.console.pack_state import PackState, PackStates
 from bylaw.console.records import FALSE_ALARM, is_installed
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Criterion
 from bylaw.policy.folder import find_folder, read_folder, read_variants
 from bylaw.text.number import counted
 
+KEPT = 5
+"""The number of comparisons with earlier audits to cache."""
+WAIVERS = "waivers.yaml"
+
 
 class Standings:
-    """Updates the states in an index if their files change."""
+    """The states of an audit's findings, from the waivers, the attestations and an earlier audit."""
 
     def __init__(self, index: Index, *, waivers: Path, attestations: Path, base: Path | None = None) -> None:
         self.index = index
@@ -53,7 +56,7 @@ class Standings:
         return {finding.id: finding for finding in self.index.store.findings()}
 
     def refresh(self) -> None:
-        """Read the files again if they have changed."""
+        """Read the waivers and attestations again if their files have changed."""
         with self._turn:
             stamp = (_stamp(self.waivers), _stamp(self.attestations), date.today())
             if stamp != self._seen:
@@ -101,17 +104,19 @@ class Standings:
             if self._baseline is not None:
                 states |= {finding.id: "still" for finding in compared.still}
             states |= {finding.id: _state(covering) for finding, covering in compared.waived}
-        states |= {each.finding: "attested" for each in attested if self._is_of_this_call(each)}
+        states |= {each.finding: "attested" for each in attested if self._is_current(each)}
         self.index.stand(states)
 
-    def _is_of_this_call(self, given: Attestation) -> bool:
+    def _is_current(self, given: Attestation) -> bool:
         """Whether a reviewer's answer applies to the audited version of the call and policy."""
         row = self.index.finding(given.finding)
         return row is not None and seen_digest(self.index, row) == given.seen
 
 
 def seen_digest(index: Index, row: FindingRow) -> str:
-    """Return the digest of what reviewers of an undecided call see. Return an empty string if there is none."""
+    """Return the digest of the text that reviewers of an undecided call see. Return an empty string if there is
+    none.
+    """
     listed: list[JsonRecord] = index.line(row).get("undecided") or []
     return next((each["seen"] for each in listed if each["policy"] == row.policy), "")
 
@@ -128,20 +133,13 @@ def _stamp(path: Path) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_size
 
 
-BASES = 4
-"""The number of earlier audits to cache for comparison."""
-WAIVERS = "waivers.yaml"
-
-
 class View:
-    """An open audit, and the files for decisions about its findings."""
+    """An open audit, and the files that record decisions about its findings."""
 
     def __init__(self, out: Path, *, pack: str = "", waivers: Path | None = None, base: Path | None = None) -> None:
         self.out = out
         self._given = (pack, waivers, base)
         self._stamp = stamp_of(out)
-        self._turn = threading.Lock()
-        self._ready: OrderedDict[str, Prepared[Standings]] = OrderedDict()
         self.waivers = waivers or file_beside(out, WAIVERS)
         self.attestations = self.waivers.with_name(ATTESTATIONS)
         self.index: Index = open_index(out)
@@ -153,9 +151,8 @@ class View:
         self._pack = PackStates(self.root) if self.root is not None else None
         self.bases = _bases(out, base)
         self.base = base.resolve().name if base is not None else ""
-        self._alone = Standings(self.index, waivers=self.waivers, attestations=self.attestations)
-        if self.base:
-            self._ready[self.base] = self._begun(self.base)
+        self._turn = threading.Lock()
+        self._read_standings = lru_cache(KEPT)(self._standings)
 
     def is_outdated(self) -> bool:
         """Whether the audit's files have changed since they were read."""
@@ -173,38 +170,21 @@ class View:
     @property
     def own_root(self) -> Path | None:
         """The pack's folder if reviews may be written there. For an installed package, this is None."""
-        if self.root is None:
-            return None
-        return None if is_installed(self.root) else self.root
+        return None if self.root is None or is_installed(self.root) else self.root
 
     def standings(self, base: str = "") -> Standings:
         """Return the current states of findings. If `base` is given, they are compared with this earlier audit."""
-        name = base or self.base
-        found = self._against(name).get() if name else self._alone
+        with self._turn:
+            found = self._read_standings(base or self.base)
         found.refresh()
         return found
 
-    def _against(self, name: str) -> Prepared[Standings]:
-        with self._turn:
-            found = self._ready.get(name)
-            if found is None or found.failed:
-                found = self._ready[name] = self._begun(name)
-            self._ready.move_to_end(name)
-            while len(self._ready) > BASES:
-                self._ready.popitem(last=False)
-            return found
-
-    def _begun(self, name: str) -> Prepared[Standings]:
-        """Start reading an earlier audit in a thread. A large audit takes seconds."""
-        if name not in self.bases:
+    def _standings(self, base: str) -> Standings:
+        if base and base not in self.bases:
             known = ", ".join(sorted(self.bases)) or "none"
-            raise UsageError(f"no earlier audit `{name}` was found here", hint=f"known: {known}")
-
-        def make() -> Standings:
-            files = {"waivers": self.waivers, "attestations": self.attestations}
-            return Standings(open_index(self.out), **files, base=self.bases[name])
-
-        return Prepared(f"Reading the earlier audit {name}.", make)
+            raise UsageError(f"no earlier audit `{base}` was found here", hint=f"known: {known}")
+        index = open_index(self.out) if base else self.index
+        return Standings(index, waivers=self.waivers, attestations=self.attestations, base=self.bases.get(base))
 
     def pack_now(self) -> PackState:
         if self._pack is None:
@@ -213,31 +193,25 @@ class View:
 
     @property
     def stale(self) -> str:
-        """Return the command that updates the audit if its pack has changed. Otherwise, return an empty string."""
-        audited = read_audited(self.out)
-        if self._pack is None or self.root is None or self.own_root is None or audited is None:
-            return ""
-        if not has_changed_since(self.root, self.out / "summary.json"):
-            return ""
+        """The command that updates the audit if its pack has changed. Otherwise empty."""
         own: JsonRecord = self.summary["pack"]
-        known = {own.get("checks"), *(each.get("checks") for each in own.get("variants") or ())}
+        if self._pack is None or self.own_root is None or "checks" not in own:
+            return ""
+        known = {own["checks"], *(each.get("checks") for each in own.get("variants") or ())}
         try:
-            if "checks" not in own or self._pack.now().pack.pin in known:
-                return ""
+            return self.command if self._pack.now().pack.pin not in known else ""
         except BylawError:
             return ""
-        return self.command
 
     @property
     def unsettled(self) -> str:
-        """Say how many calls reviewers have settled since the audit."""
-        self._alone.refresh()
-        count = self._alone.index.states(Wanted())["attested"]
+        """The number of calls that reviewers have settled since the audit, such as `2 calls`, or empty."""
+        count = self.standings().index.states(Wanted())["attested"]
         return counted(count, "call") if count else ""
 
     @property
     def command(self) -> str:
-        """Return the command that audits the same logs again, or an empty string if the logs are unknown."""
+        """The command that audits the same logs again. Empty if the logs are unknown."""
         audited = read_audited(self.out)
         if audited is None:
             return ""
@@ -259,20 +233,17 @@ class View:
 
 
 class Opened:
-    """A view of an audit. Its files may be rewritten while its pages are open."""
+    """A view of an audit. The audit may be run again while its pages are open."""
 
     def __init__(self, view: View) -> None:
         self.view = view
-        self._next: Prepared[View] | None = None
+        self._turn = threading.Lock()
 
     def refresh(self) -> None:
-        """Read the audit again if its files have changed. Raise Preparing while it is being read."""
-        coming = self._next
-        if coming is None and not self.view.is_outdated():
-            return
-        if coming is None or coming.failed:
-            coming = self._next = Prepared("The audit was updated. Reading it again.", self.view.reopened)
-        self.view, self._next = coming.get(), None
+        """Open the audit again if its files have changed."""
+        with self._turn:
+            if self.view.is_outdated():
+                self.view = self.view.reopened()
 
 
 class AuditPages(Pages):
@@ -292,20 +263,18 @@ def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
     """Return the pack's folder: the given folder, the recorded folder, or a built-in pack with this name."""
     if given:
         return _variant(find_folder(given), summary)
-    named: JsonRecord = summary["pack"]
     audited = read_audited(out)
-    names: list[Any] = [audited.pack if audited is not None else None, named.get("name")]
-    for name in names:
-        if isinstance(name, str) and name:
-            try:
+    for name in (audited.pack if audited is not None else "", summary["pack"].get("name")):
+        try:
+            if isinstance(name, str) and name:
                 return _variant(find_folder(name), summary)
-            except (BylawError, OSError):
-                continue
+        except (BylawError, OSError):
+            continue
     return None
 
 
 def _variant(root: Path, summary: JsonRecord) -> Path:
-    variants = read_variants(root)
+    """Return the variant that has most of the audited policies."""
     judged: JsonRecord = summary["by_policy"]
 
     def known(folder: Path) -> int:
@@ -314,16 +283,14 @@ def _variant(root: Path, summary: JsonRecord) -> Path:
         names = {str(cast("JsonRecord", each).get("id")) for each in listed if isinstance(each, dict)}
         return len(names & judged.keys())
 
-    return max(variants, key=known) if variants else root
+    return max(read_variants(root), key=known, default=root)
 
 
 def _bases(out: Path, given: Path | None) -> dict[str, Path]:
-    """Return the given audit and other audits of the same pack in neighbouring folders, keyed by name."""
-    own = (_pack_name(out), out.resolve())
-    found: dict[str, Path] = {}
-    for path in sorted(out.resolve().parent.glob("*/summary.json"))[:200]:
-        if path.parent != own[1] and _pack_name(path.parent) == own[0]:
-            found[path.parent.name] = path.parent
+    """Return the given audit and the audits of the same pack in neighbouring folders, keyed by name."""
+    own, pack = out.resolve(), _pack_name(out)
+    near = (path.parent for path in sorted(own.parent.glob("*/summary.json"))[:200])
+    found = {path.name: path for path in near if path != own and _pack_name(path) == pack}
     if given is not None:
         found[given.resolve().name] = given
     return found
