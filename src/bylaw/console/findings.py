@@ -22,13 +22,7 @@ from bylaw.console.door import Asked, Refused
 from bylaw.console.index.query import PAGE, FindingRow, Index, Wanted
 from bylaw.console.pack_state import judged_by, keep_call_case, keep_rule_case
 from bylaw.console.page import SETTLED, from_path, place_in
-from bylaw.console.records import (
-    FALSE_ALARM,
-    Written,
-    attest,
-    unwaive,
-    waive,
-)
+from bylaw.console.records import FALSE_ALARM, Written, attest, unwaive, waive
 from bylaw.console.view import AuditPages, Standings, View, seen_digest
 from bylaw.errors import UsageError
 from bylaw.text.number import counted
@@ -327,11 +321,10 @@ class FindingPages(AuditPages):
         want = asked.form.get("want", "")
         kind = "rule" if row.verdict == "broken" else "call"
         if want not in WANTS[kind]:
-            raise UsageError(
-                f"`{want}` is not a possible result of this case", hint=f"use one of {', '.join(WANTS[kind])}"
-            )
-        told = standings.index.whole(row.conversation)
-        events: list[JsonRecord] = told["events"] if told is not None else []
+            hint = f"use one of {', '.join(WANTS[kind])}"
+            raise UsageError(f"`{want}` is not a possible result of this case", hint=hint)
+        whole = standings.index.whole(row.conversation)
+        events: list[JsonRecord] = whole["events"] if whole is not None else []
         if row.step >= len(events):
             raise UsageError("the conversation of this finding is not available")
         note = asked.form.get("note") or f"{row.conversation} step {row.step}: {row.because}"
@@ -365,23 +358,16 @@ class FindingPages(AuditPages):
             return self._page("finding.html", asked, written=written, **self._detail(standings, now))
         decided = {"ids": [each.id for each in rows or (row,)], "state": SETTLED.get(now.state, "")}
         asked.headers["hx-trigger"] = json.dumps({"decided": decided})
-        if following is not None and queue is not None:
-            coming = standings.index.finding(following.id)
-            if coming is None or coming.state != row.state:
-                # The change applies to the whole policy, so it has also decided the next finding.
-                coming = standings.index.following(queue, row)
-            if coming is not None:
-                return self._advanced(asked, standings, queue, (now, coming), written)
-        return self._page("triage.html", asked, written=written, **self._detail(standings, now, queue=queue))
-
-    def _advanced(
-        self, asked: Asked, standings: Standings, queue: Wanted, rows: tuple[FindingRow, FindingRow], written: Written
-    ) -> Response:
-        row, coming = rows
+        coming = standings.index.finding(following.id) if following is not None else None
+        if queue is not None and coming is not None and coming.state != row.state:
+            # The change applies to the whole policy, so it has also decided the next finding.
+            coming = standings.index.following(queue, row)
+        if queue is None or coming is None:
+            return self._page("triage.html", asked, written=written, **self._detail(standings, now, queue=queue))
         left = standings.index.states(replace(queue, reason=""))[coming.state]
         asked.headers |= {"hx-retarget": "#detail", "hx-push-url": _address(queue, coming)}
         shown = self._detail(standings, coming, queue=queue)
-        shown |= {"settled": row, "left": left, "reason": asked.text("reason", 500)}
+        shown |= {"settled": now, "left": left, "reason": asked.text("reason", 500)}
         return self._page("finding_body.html", asked, file=written.path.name, why=written.told, **shown)
 
     def _detail(self, standings: Standings, row: FindingRow | None, *, queue: Wanted | None = None) -> dict[str, Any]:

@@ -39,30 +39,22 @@ _KINDS = {
 }
 
 
-class Column(Struct, frozen=True):
-    """A column in the table of policies."""
-
-    name: str
-    label: str
-    is_verdict: bool
-
-
 _COLUMNS = {
-    "violation": Column("violation", "Violations", True),
-    "broken": Column("broken", "Broken rules", True),
-    "near_miss": Column("near_miss", "Near-misses", True),
-    "uninformed": Column("uninformed", "Uninformed", True),
-    "open": Column("open", "Undecided", False),
-    "still": Column("still", "Known", False),
-    "waived": Column("waived", "Waived", False),
-    "false-alarm": Column("false-alarm", "False alarms", False),
+    "violation": "Violations",
+    "broken": "Broken rules",
+    "near_miss": "Near-misses",
+    "uninformed": "Uninformed",
+    "open": "Undecided",
+    "still": "Known",
+    "waived": "Waived",
+    "false-alarm": "False alarms",
 }
+"""The columns in the table of policies: verdicts of new findings, then states of other findings."""
 
 
 class PolicyRow(Struct, frozen=True):
     id: str
     severity: str
-    kind: str
     sentence: str
     states: dict[str, int]
     verdicts: dict[str, int]
@@ -119,6 +111,7 @@ class OverviewPages(AuditPages):
         standings = view.standings(base)
         index = standings.index
         led = index.first(Wanted(base=wanted.base))
+        rows = self._policies(index)
         return self._page(
             "overview.html",
             asked,
@@ -129,8 +122,13 @@ class OverviewPages(AuditPages):
             verdicts=index.verdicts(Wanted()),
             first=led,
             led=finding_data(view, index, led) if led is not None else None,
-            rows=(rows := self._policies(index)),
-            columns=_columns(rows),
+            rows=rows,
+            columns={
+                name: label
+                for name, label in _COLUMNS.items()
+                if name in ("violation", "near_miss") or any(row.counts[name] for row in rows)
+            },
+            kinds=_KINDS,
             chart={"overview": overview(view.summary, view.criterion), "policies": stated_policies(view.policies)},
             trend=trend(view),
             limits=list(limits(view.summary)),
@@ -193,37 +191,22 @@ class OverviewPages(AuditPages):
         return said
 
     def _policies(self, index: Index) -> list[PolicyRow]:
-        verdicts = index.verdicts_by_policy()
-        found = [
-            PolicyRow(
-                name,
-                str(stated.get("severity", "")) if (stated := self._view.policies.get(name) or {}) else "",
-                str(stated.get("kind", "")),
-                sentence_of(self._view, name, 160),
-                states,
-                verdicts.get(name, {}),
-            )
-            for name, states in index.by_policy().items()
-        ]
+        view, verdicts = self._view, index.verdicts_by_policy()
+        found: list[PolicyRow] = []
+        for name, states in index.by_policy().items():
+            severity = str((view.policies.get(name) or {}).get("severity", ""))
+            found.append(PolicyRow(name, severity, sentence_of(view, name, 160), states, verdicts.get(name, {})))
         return sorted(found, key=lambda row: row.rank)
-
-
-def _columns(rows: list[PolicyRow]) -> list[Column]:
-    always = ("violation", "near_miss")
-    return [each for name, each in _COLUMNS.items() if name in always or any(row.counts[name] for row in rows)]
 
 
 def _since(view: View, base: str) -> str:
     if not base:
         return ""
     day = str(read_summary(view.bases[base]).get("date", ""))
-    try:
-        then = date.fromisoformat(day)
-    except ValueError:
+    if not day or day == view.summary["date"]:
         return f" since {base}"
-    if day == view.summary["date"]:
-        return f" since {base}"
-    return f" since {then:%A}" if 0 < (date.today() - then).days < 7 else f" since {then.isoformat()}"
+    then = date.fromisoformat(day)
+    return f" since {then:%A}" if 0 < (date.today() - then).days < 7 else f" since {day}"
 
 
 Rates = dict[str, JsonRecord]
@@ -248,10 +231,9 @@ def _pairs(
         old, new = rates(earlier, criterion, verdict), rates(now, criterion, verdict)
         pairs = [RatePair(name, old.get(name, _NO_RATE), new.get(name, _NO_RATE)) for name in {**new, **old}]
         pairs = [pair for pair in pairs if pair.before["count"] or pair.now["count"]]
-        order = ("bad", "good", "")
-        found[verdict] = sorted(
-            pairs, key=lambda pair: (order.index(pair.change), -(pair.now["value"] or 0), pair.name)
-        )[:RATES]
+        order = {"bad": 0, "good": 1, "": 2}
+        pairs.sort(key=lambda pair: (order[pair.change], -(pair.now["value"] or 0), pair.name))
+        found[verdict] = pairs[:RATES]
     return found
 
 

@@ -143,13 +143,12 @@ def keep_call_case(
         "policy": policy["id"],
         "call": {made["tool"]: made.get("arguments") or {}},
     }
+    because: JsonRecord = {"because": policy["because"]} if evidence == "deny" else {}
     fault = ""
-    ways: list[JsonRecord] = [{"facts": _facts(policy)}, {"events": list(_happened(events[:step]))}]
-    for seen in ways:
-        for reason in _reasons(policy):
-            fault = _fault(pack, head | seen | {"want": {"evidence": evidence} | reason})
-            if not fault:
-                return _kept(root, pack, head | seen | {"want": want})
+    for seen in ({"facts": _facts(policy)}, {"events": list(_happened(events[:step]))}):
+        fault = _fault(pack, head | seen | {"want": {"evidence": evidence} | because})
+        if not fault:
+            return _kept(root, pack, head | seen | {"want": want})
     said = f"{evidence}{': ' + policy['because'] if policy['because'] else ''}"
     raise UsageError(f"{_NO_CASE}: the audit said {said}; {fault}")
 
@@ -212,19 +211,6 @@ def _count(path: Path) -> int:
     if read.faults:
         raise read.faults[0]
     return len(read.record.cases)
-
-
-def _reasons(policy: JsonRecord) -> Iterator[JsonRecord]:
-    """Yield the reasons that a case may state: the text of the denial, or the first missing facts.
-
-    An audit with a world may list more missing facts than the evidence shows.
-    """
-    if policy["evidence"] == "deny":
-        yield {"because": policy["because"]}
-        return
-    lacking = [_fact(each) for each in policy["missing"]]
-    for count in range(1 if lacking and policy["evidence"] == "undetermined" else 0, len(lacking) + 1):
-        yield {"missing": lacking[:count]}
 
 
 def _facts(policy: JsonRecord) -> JsonRecord | None:

@@ -191,7 +191,9 @@ def put(path: Path, text: str, check: Callable[[Path], None] = lambda _: None) -
 def written(record: Mapping[str, Any], indent: str = "") -> str:
     """Return a record as a YAML list item, with one line per key. Empty values are left out."""
     # Reading the JSON back removes shared objects, for which YAML would write aliases.
-    kept = json.loads(json.dumps({name: value for name, value in record.items() if value not in ("", None)}, default=str))
+    kept = json.loads(
+        json.dumps({name: value for name, value in record.items() if value not in ("", None)}, default=str)
+    )
     is_visible = json.dumps(kept, ensure_ascii=False).isprintable()
     text = yaml.safe_dump([kept], sort_keys=False, default_flow_style=None, width=1_000_000, allow_unicode=is_visible)
     return textwrap.indent(text, indent)

@@ -158,8 +158,8 @@ def _pairs(node: Any) -> list[tuple[str, Any]]:
 
 def patch(root: Path, draft: Draft, text: str) -> str:
     """Return the change as a patch for `git apply`. If nothing changed, return an empty string."""
-    lines = [each.splitlines(keepends=True) for each in file_with(root, draft, text)]
-    made = difflib.unified_diff(*lines, f"a/{draft.file}", f"b/{draft.file}")
+    before, after = (each.splitlines(keepends=True) for each in file_with(root, draft, text))
+    made = difflib.unified_diff(before, after, f"a/{draft.file}", f"b/{draft.file}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in made)
 
 
