@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.cli.init import init_pack, read_document
+from bylaw.cli.init import init_pack
 from bylaw.errors import UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.policy.document import Document
@@ -144,16 +144,6 @@ def test_an_error_that_no_log_flags_is_proposed_as_a_declaration() -> None:
     files = skeleton([*visits(10), *refused], Document(POLICY), name="lending").files
     assert "add: surely_refused: '^Error: overdue'" in files["tools.yaml"]
     assert "surely_refused" not in skeleton(visits(10), Document(POLICY), name="lending").files["tools.yaml"]
-
-
-def test_a_pdf_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    for name, data in (("policy.pdf", b"%PDF-1.7 ..."), ("policy.md", b"%PDF-1.7"), ("policy.docx", b"PK")):
-        (tmp_path / name).write_bytes(data)
-        with pytest.raises(UsageError, match="`bylaw compile`, which reads PDF, DOCX and HTML"):
-            read_document(tmp_path / name)
-    (tmp_path / "latin.md").write_bytes(b"caf\xe9")
-    with pytest.raises(UsageError, match="not UTF-8"):
-        read_document(tmp_path / "latin.md")
 
 
 def test_logs_without_tools_and_documents_without_sentences_are_refused() -> None:

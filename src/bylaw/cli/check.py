@@ -3,13 +3,13 @@
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from rich.console import Console
 from rich.text import Text
 
 from bylaw.cli.command import DocumentOption, PackArgument, command
-from bylaw.cli.console import SCREEN, counted, open_console, say, wrapped
+from bylaw.cli.console import SCREEN, Entry, Section, counted, open_console, print_sections, say
 from bylaw.errors import BylawError, PackError
 from bylaw.pack import load_pack
 from bylaw.pack.pack import one_for_all
@@ -21,52 +21,24 @@ from bylaw.text.visible import visible_json
 
 _DOCUMENTS = 5
 """Documents are listed separately if there are at most this many."""
-_FEWEST = 2
-
-
-class Section(NamedTuple):
-    """Results of one kind, with a heading."""
-
-    title: str
-    entries: Sequence[str]
-    style: str
-    next: str
-    """The next step for the first entry."""
 
 
 def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None:
     """Print the next step and the first results of each kind. With `whole`, print all results."""
     sections = [*_to_mend(report), *_to_look_at(report)]
-    state = "sound" if report.is_sound else "not sound"
-    style = "green" if report.is_sound else "red"
+    state, style = ("sound", "green") if report.is_sound else ("not sound", "red")
     console.print(Text(f"{report.pack} {report.version}  {report.digest[:12]}  ", style="bold") + Text(state, style))
-    then = wrapped(console, f"next: {_next(report, sections)}", hang=2)
-    for line in then:
-        console.print(Text(line))
+    say(console, f"next: {_next(report, sections)}", hang=2)
     figures = list(_figures(report))
     # Each section needs a blank line, a title, and a line with the number of omitted entries.
-    room = SCREEN - len(then) - len(figures) - 3 - 3 * len(sections)
-    share = max(_FEWEST, room // len(sections)) if sections else 0
-    hidden = False
-    for section in sections:
-        console.print()
-        console.print(Text(section.title, style=section.style))
-        shown = 0
-        for number, entry in enumerate(section.entries):
-            lines = wrapped(console, entry, "  ", hang=4)
-            if not whole and number and shown + len(lines) > share:
-                console.print(f"  and {len(section.entries) - number:,} more", markup=False)
-                hidden = True
-                break
-            shown += len(lines)
-            for line in lines:
-                console.print(Text(line))
+    room = None if whole else SCREEN - len(figures) - 5 - 3 * len(sections)
+    is_cut = print_sections(console, sections, room=room)
     if sections:
         console.print()
     for line in figures:
         say(console, line, hang=2)
-    if hidden:
-        console.print("--all shows everything.", style="dim", markup=False)
+    if is_cut:
+        say(console, "--all shows everything.", style="dim")
 
 
 def _next(report: CheckReport, sections: Sequence[Section]) -> str:
@@ -105,28 +77,28 @@ def _to_mend(report: CheckReport) -> Iterator[Section]:
     """Yield everything that makes a pack unsound, most urgent first."""
     if faults := report.faults:
         title = _counted(len(faults), "case", "cannot be run")
-        yield Section(title, _alike(faults), "red", f"correct {faults[0].place}")
+        yield _section(title, _alike(faults), "red", f"correct {faults[0].place}")
     if stale := report.stale:
         what = "cites a sentence that is not", "cite sentences that are not"
         title = f"{_counted(len(stale), 'policy', *what)} in the document"
         then = f"read the document, and correct `{stale[0]}` or its quote"
-        yield Section(title, [str(each) for each in report.lost] or [", ".join(stale)], "red", then)
+        yield _section(title, [str(each) for each in report.lost] or [", ".join(stale)], "red", then)
     if failed := report.failed:
         entries = [
             f"{': '.join(filter(None, (case.place, case.policy, case.note)))}\nwant {case.want}, got {case.got}"
             for case in failed
         ]
         then = f"correct {failed[0].place}, or its guard"
-        yield Section(_counted(len(entries), "case", "fails", "fail"), entries, "red", then)
+        yield _section(_counted(len(entries), "case", "fails", "fail"), entries, "red", then)
     # Cases that cannot run may belong to missing guards.
     if report.untested and not report.faults:
         lack = "a permitted or a denied case"
         title = _counted(len(report.untested), "guard", f"lacks {lack}", f"lack {lack}")
         then = f"in cases/, write a case that `{report.untested[0]}` permits and one that it denies"
-        yield Section(title, [", ".join(report.untested)], "red", then)
+        yield _section(title, [", ".join(report.untested)], "red", then)
     if report.conflicts:
         entries = [f"{found.kind}: {found.message}" for found in report.conflicts]
-        yield Section(
+        yield _section(
             _counted(len(entries), "problem", "between rules"), entries, "red", "change one of the conflicting rules"
         )
 
@@ -137,13 +109,13 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
         are = "is" if count == 1 else "are"
         title = f"{_counted(count, 'policy', 'waits', 'wait')} for review and {are} not enforced"
         then = "run `bylaw review` to accept or reject each check"
-        yield Section(title, [told_unaccepted(dict(report.unaccepted))], "yellow", then)
+        yield _section(title, [told_unaccepted(dict(report.unaccepted))], "yellow", then)
     if disarmed := report.disarmed:
         title = _counted(
             len(disarmed), "rule", "no longer denies a call on its own", "no longer deny a call on their own"
         )
         then = f"give `{disarmed[0][0]}` a higher weight, or `hard: true`, unless other rules are meant to outvote it"
-        yield Section(title, [f"{name}: weight {weight:g}" for name, weight in disarmed], "yellow", then)
+        yield _section(title, [f"{name}: weight {weight:g}" for name, weight in disarmed], "yellow", then)
     missed: dict[str, list[str]] = {}
     for branch in report.untaken if not report.faults else ():
         # Guards without cases are already reported above.
@@ -153,7 +125,7 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
         entries = [f"{name}: {', '.join(places)}" for name, places in missed.items()]
         title = _counted(sum(map(len, missed.values())), "branch", "without a case")
         then = f"add a case for `{next(iter(missed))}` that takes {next(iter(missed.values()))[0]}"
-        yield Section(title, entries, "yellow", then)
+        yield _section(title, entries, "yellow", then)
     if uncovered := [each for each in report.sentences if each.state == "uncovered"]:
         first, several = uncovered[0], len({each.document for each in report.sentences}) > 1
         document = first.document if several else "the document"
@@ -164,47 +136,51 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
             else f"{each.sentence.line:>4}  {_cut(each, 68)}"
             for each in uncovered
         ]
-        yield Section(_counted(len(uncovered), "sentence", "without a policy"), entries, "yellow", then)
+        yield _section(_counted(len(uncovered), "sentence", "without a policy"), entries, "yellow", then)
     if report.ambiguous:
         entries = [
             f"{each.policy}: `{each.quote}` covers {len(each.lines)} different sentences ({each.places}); quote more"
             f" text, or name one sentence: `{each.example}`"
             for each in report.ambiguous
         ]
-        yield Section(_counted(len(entries), "quote", "in several sentences"), entries, "yellow", "")
+        yield _section(_counted(len(entries), "quote", "in several sentences"), entries, "yellow", "")
     if report.unmatched:
         entries = [f"{tool}: `{phrase}`: {why}" for tool, phrase, why in report.unmatched]
         title = _counted(len(entries), "consent sentence", "can never match a call", "can never match a call")
         then = f"in tools.yaml, correct `put_as` of `{report.unmatched[0][0]}`"
-        yield Section(title, entries, "yellow", then)
+        yield _section(title, entries, "yellow", then)
     if undecided := report.undecided:
         entries = [": ".join(filter(None, (case.place, case.policy, case.note))) for case in undecided]
         passes = "passes", "pass"
         title = f"{_counted(len(entries), 'case', *passes)} only because consent is undecided"
         then = f"in {undecided[0].place}, ask in the words of `put_as` and answer yes, or write `want: open`"
-        yield Section(title, entries, "yellow", then)
+        yield _section(title, entries, "yellow", then)
     if report.unsaid:
         entries = [
             f"{tool}: {', '.join((*kinds, 'and every other')) if kinds else 'every'} record that its arguments name"
             for tool, kinds in report.unsaid
         ]
         title = f"{_counted(len(entries), 'write', '')} without `changes`, assumed to change"
-        yield Section(title, entries, "dim", "")
+        yield _section(title, entries, "dim", "")
     if report.shown:
         entries = [f"{tool}: {'; '.join(lines)}" for tool, lines in report.shown]
-        yield Section(f"{_counted(len(entries), 'write', '')} confirmed with facts from look-ups", entries, "dim", "")
+        yield _section(f"{_counted(len(entries), 'write', '')} confirmed with facts from look-ups", entries, "dim", "")
     if report.preparing:
         title = _counted(len(report.preparing), "write", "only prepares other calls", "only prepare other calls")
         then = f"a model may allow these calls without a request: {', '.join(report.preparing)}"
-        yield Section(title, [then], "dim", "")
+        yield _section(title, [then], "dim", "")
     if report.unread:
         title = f"spoken consent stays undecided: {', '.join(f'`{name}`' for name in report.unread)}"
         then = "add `put_as` to the tools in tools.yaml, let a model decide (`model: may settle`), or use cards"
-        yield Section(title, [then], "dim", "")
+        yield _section(title, [then], "dim", "")
     if chosen := [each for each in report.unenforced if each[2] != DRAFTED_BY]:
         entries = [f"{name}: {reason} (accepted by {who})" for name, reason, who in chosen]
         title = _counted(len(chosen), "policy", "accepted as unenforced")
-        yield Section(title, entries, "dim", "")
+        yield _section(title, entries, "dim", "")
+
+
+def _section(title: str, entries: Sequence[str], style: str, then: str) -> Section:
+    return Section(title, [Entry(each) for each in entries], style, next=then)
 
 
 def _cut(covered: Covered, room: int) -> str:

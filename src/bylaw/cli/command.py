@@ -149,6 +149,12 @@ PackArgument = Annotated[str, "The folder of a pack, or the name of a built-in p
 DocumentOption = Annotated[
     File, "The policy document, if the pack does not contain it.", {"callback": _once, "multiple": True}
 ]
+DocumentFiles = Annotated[
+    tuple[Path, ...],
+    "--document FILE",
+    "The policy document: Markdown, text, HTML, PDF, DOCX or a folder. May be repeated.",
+]
+TOOLS = "The tools: OpenAPI, MCP tools/list or function definitions; or Python: `tools.py`, `module:function`."
 EarlierPacks = Annotated[
     tuple[str, ...], "--earlier PACK", "An older pack version, for conversations that began under it."
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 from msgspec.structs import replace
 
-from bylaw.cli.command import Count, File, Folder, Name, command, pack_name
+from bylaw.cli.command import TOOLS, Count, DocumentFiles, File, Folder, Name, command, pack_name
 from bylaw.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,16 +19,8 @@ if TYPE_CHECKING:
 @command("compile")
 def compile_command(
     *,
-    documents: Annotated[
-        tuple[Path, ...],
-        "--document FILE",
-        "The policy document: Markdown, text, HTML, PDF, DOCX or a folder. May be repeated.",
-    ] = (),
-    tools: Annotated[
-        tuple[str, ...],
-        "--tools FILE",
-        "The tools: OpenAPI, MCP tools/list or function definitions; or Python: `tools.py`, `module:function`.",
-    ] = (),
+    documents: DocumentFiles = (),
+    tools: Annotated[tuple[str, ...], "--tools FILE", TOOLS] = (),
     logs: Annotated[tuple[Path, ...], "--logs LOGS", "Recorded conversations, to learn what tools return."] = (),
     labels: Annotated[File, "JSON lines that label calls as safe or unsafe, to learn weights of rules."] = None,
     out: Annotated[Path, "--out DIR", "Folder for the pack."] = Path("pack"),

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, TextIO, cast
+from typing import Any, NamedTuple, TextIO, cast
 
 import msgspec
 from rich import box
@@ -117,6 +117,49 @@ def say(console: Console, text: str, head: str = "", style: str = "", hang: int 
     """Print text, wrapped to the console's width. Markup is not interpreted."""
     for line in wrapped(console, text, head, hang):
         console.print(Text(line, style=style), soft_wrap=True)
+
+
+class Entry(NamedTuple):
+    """A result in a section."""
+
+    text: str
+    head: str = "  "
+    more: Sequence[str] = ()
+    """Further lines, indented below the text."""
+
+
+class Section(NamedTuple):
+    """Results of one kind, with a title."""
+
+    title: str
+    entries: Sequence[Entry]
+    style: str = "bold"
+    header: str = ""
+    """A line below the title."""
+    next: str = ""
+    """The next step for the first entry."""
+
+
+def print_sections(console: Console, sections: Sequence[Section], *, room: int | None = None) -> bool:
+    """Print sections. With `room`, use about this many lines and return whether any entry was left out."""
+    share, is_cut = max(1, (room or 0) // max(1, len(sections))), False
+    for section in sections:
+        console.print()
+        say(console, section.title, style=section.style)
+        if section.header:
+            say(console, section.header)
+        used = 0
+        for number, entry in enumerate(section.entries):
+            lines = wrapped(console, entry.text, entry.head, hang=len(entry.head) + 2)
+            lines += [line for each in entry.more for line in wrapped(console, each, "      ")]
+            if room is not None and number and used + len(lines) > share:
+                say(console, f"and {len(section.entries) - number:,} more", "  ")
+                is_cut = True
+                break
+            used += len(lines)
+            for line in lines:
+                console.print(Text(line), soft_wrap=True)
+    return is_cut
 
 
 class _Visible(Console):

@@ -7,36 +7,27 @@ from typing import Annotated, Any
 
 import msgspec
 
-from bylaw.cli.command import File, command, pack_name
+from bylaw.cli.command import TOOLS, DocumentFiles, File, command, pack_name
 from bylaw.cli.console import counted
 from bylaw.cli.logs import GivenLogs, open_logs, with_progress
 from bylaw.errors import UsageError, WorldError
 from bylaw.facts.database import open_snapshot
 from bylaw.pack import load_pack
-from bylaw.policy.document import LONGEST, PARTED, TOO_LONG, Document
+from bylaw.policy.document import LONGEST, PARTED, TOO_LONG
 from bylaw.scan.effect import read_effects
 from bylaw.scan.skeleton import Skeleton, skeleton
 from bylaw.scan.thing import read_tables
 from bylaw.trace.source import LogFile
-
-_TEXT = {".md", ".markdown", ".txt", ".text", ".rst", ""}
 
 
 @command("init")
 def init_command(
     logs: Annotated[GivenLogs, "[LOGS]..."] = (),
     *,
-    document: Annotated[
-        tuple[Path, ...], "--document FILE", "The policy document: Markdown or plain text. May be repeated."
-    ] = (),
-    policy: Annotated[Path | None, "Deprecated: use --document.", {"hidden": True}] = None,
+    document: DocumentFiles = (),
     out: Annotated[Path, "--out DIR", "Folder for the new pack."] = Path("pack"),
     effects: Annotated[File, "Corrected effects, from `bylaw scan --write-effects`."] = None,
-    tools: Annotated[
-        str,
-        "--tools FILE",
-        "The tools: OpenAPI, MCP tools/list or function definitions; or Python: `tools.py`, `module:function`.",
-    ] = "",
+    tools: Annotated[str, "--tools FILE", TOOLS] = "",
     world: Annotated[File, "The database of the tools, JSON or SQLite: its tables become the entities."] = None,
 ) -> int:
     """Draft a pack from a policy document, and from tools, a database or logs.
@@ -44,15 +35,12 @@ def init_command(
     Tools come from --tools and the logs, entities from the database and the logs. Every sentence of the document is
     listed as unenforced.
     """
-    documents = document or ((policy,) if policy is not None else ())
-    if not documents:
-        hint = "add --document FILE, Markdown or plain text; `bylaw compile` also reads PDF and DOCX"
-        raise UsageError("no policy document", hint=hint)
+    if not document:
+        raise UsageError("no policy document", hint="add --document FILE: Markdown, text, HTML, PDF or DOCX")
     if not logs and not tools:
-        raise UsageError(
-            "neither logs nor tools were given", hint="pass logs, --tools FILE, or both: a pack needs its tools"
-        )
-    made = init_pack(logs, documents, out, effects=effects, tools=tools, world=world)
+        hint = "pass logs, --tools FILE, or both: a pack needs its tools"
+        raise UsageError("neither logs nor tools were given", hint=hint)
+    made = init_pack(logs, document, out, effects=effects, tools=tools, world=world)
     scan = made.scan
     writes = sum(guess.effect == "write" for guess in scan.tools)
     read = f"{counted(scan.trajectories, 'conversation')}: " if logs else ""
@@ -118,7 +106,11 @@ def init_pack(
     world: Path | None = None,
 ) -> Skeleton:
     """Write the pack's files to `out`. Existing files are not overwritten."""
-    document = read_documents([policy] if isinstance(policy, Path) else policy)
+    from bylaw.compile.reading import read_documents
+
+    document = read_documents([policy] if isinstance(policy, Path) else policy).document
+    if any(len(file.text) > LONGEST for file in document.files):
+        raise UsageError(TOO_LONG, place=document.name, hint=PARTED)
     known = read_effects(effects) if effects is not None else {}
     catalogue = _catalogue(str(tools)) if tools else {}
     if world is not None and not world.is_file():
@@ -174,32 +166,3 @@ def _tools_json(given: str, catalogue: dict[str, dict[str, Any]]) -> str:
         for name, body in catalogue.items()
     ]
     return json.dumps(listed, indent=1, ensure_ascii=False) + "\n"
-
-
-def read_documents(paths: Sequence[Path]) -> Document:
-    """Read all files as one document."""
-    if len(paths) == 1:
-        return read_document(paths[0])
-    names = [path.name for path in paths]
-    if len({*names}) < len(names):
-        raise UsageError("two documents have the same name", hint="rename one of them")
-    texts = [read_document(path).text for path in paths]
-    return Document.joined(list(zip(names, texts, strict=True)), name="policy.md")
-
-
-def read_document(path: Path) -> Document:
-    """Read the policy document. Raise UsageError if it is not text."""
-    if not path.is_file():
-        raise UsageError("no such file", place=str(path))
-    data = path.read_bytes()
-    if data[:5] == b"%PDF-" or path.suffix.lower() not in _TEXT:
-        kind = "a PDF" if data[:5] == b"%PDF-" or path.suffix.lower() == ".pdf" else f"`{path.suffix}`"
-        hint = "convert it to Markdown or plain text, or use `bylaw compile`, which reads PDF, DOCX and HTML"
-        raise UsageError(f"the policy is {kind}, not text", place=str(path), hint=hint)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError("the policy is not UTF-8 text", place=str(path), hint="save it as UTF-8") from None
-    if len(text) > LONGEST:
-        raise UsageError(TOO_LONG, place=str(path), hint=PARTED)
-    return Document(text, name="policy.md")

@@ -2,19 +2,19 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
 from rich.console import Console
 
 from bylaw.cli.command import Count, File, Name, command
-from bylaw.cli.console import SCREEN, counted, open_console, say
+from bylaw.cli.console import SCREEN, Entry, Section, counted, open_console, print_sections, say
 from bylaw.cli.logs import GivenLogs, open_logs, with_progress
 from bylaw.errors import UsageError
 from bylaw.facts.evidence import LookupEvidence
 from bylaw.scan import Scan, scan
 from bylaw.scan.effect import Guess, effects_file, read_effects
-from bylaw.scan.generic import Generic, summary
+from bylaw.scan.generic import summary
 from bylaw.scan.habit import FEWEST, Argument, CallPlace, Habit, Strange
 from bylaw.text.visible import clean
 
@@ -70,30 +70,8 @@ def scan_command(
     return 3 if found.unreadable else 0
 
 
-class _Entry(NamedTuple):
-    """A result: its main line and more lines."""
-
-    head: str
-    text: str
-    more: Sequence[str] = ()
-    """More lines about the result. If the output must fit on one screen, only the first is shown."""
-    style: str = ""
-    later: Sequence[str] = ()
-    """Lines for `--all` only."""
-    brief: str = ""
-    """A shorter version for one-screen output. It may be empty."""
-
-
-class _Section(NamedTuple):
-    title: str
-    entries: Sequence[_Entry]
-    header: str = ""
-    note: str = ""
-    empty: str = ""
-
-
 def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
-    """Print what fits on one screen. With `whole`, print the whole result with an explanation."""
+    """Print the first results of each kind. With `whole`, print all results and an explanation."""
     agents = [name for name in found.agents if name]
     by = f" by {counted(len(agents), 'agent')}" if agents else ""
     formats = ", ".join(f"{name or 'given'} {count:,}" for name, count in found.formats.items())
@@ -103,16 +81,12 @@ def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
     if not found.trajectories:
         say(console, "No conversation found.")
         return
-    sections = [
-        _tools(found.tools),
-        _generic(found.generic),
-        _evidence(found.evidence),
-        _habits(found),
-        *_sources(found),
-    ]
-    sections = [each for each in sections if each.entries or (whole and each.empty)]
-    for section, shown in zip(sections, _fitting(sections), strict=True):
-        _print(section, console, whole=whole, shown=shown)
+    generic = [Entry(f"{clean(each.tool, 60)}: {clean(summary(each), 2000)}") for each in found.generic]
+    title = "Generic tools, whose arguments determine the effect; `bylaw init` drafts actions"
+    sections = [_tools(found.tools, whole), Section(title, generic), _evidence(found.evidence, whole)]
+    sections = [each for each in (*sections, _habits(found, whole), *_sources(found, whole)) if each.entries]
+    room = None if whole else SCREEN - 3 - sum(3 + bool(section.header) for section in sections)
+    print_sections(console, sections, room=room)
     console.print()
     if not whole:
         say(console, "--all shows everything. Next: `bylaw init LOGS --document FILE`.")
@@ -124,125 +98,78 @@ def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
     say(console, _LIMITS)
 
 
-def _fitting(sections: Sequence[_Section]) -> list[int]:
-    """Return how many lines of each section fit on one screen. Each section gets at least one line."""
-    shown = [1] * len(sections)
-    # Reserve space for the first line, the last line and the blank line above it. Each section also has a blank line, a
-    # title and a line with the number of omitted entries.
-    room = SCREEN - 3 - sum(4 + bool(section.header) for section in sections)
-    while waiting := [at for at, section in enumerate(sections) if shown[at] < len(_lines(section, whole=False))]:
-        for at in waiting[: max(room, 0)]:
-            shown[at] += 1
-            room -= 1
-        if room <= 0:
-            break
-    return shown
-
-
-def _lines(section: _Section, *, whole: bool) -> list[tuple[int, str, str, str]]:
-    """Return the lines of a section, each with its entry's number. Without `whole`, an entry has at most two lines."""
-    return [
-        (number, head, text, style)
-        for number, entry in enumerate(section.entries, 1)
-        for head, text, style in [
-            (entry.head, entry.text if whole else entry.brief or entry.text, ""),
-            *(("      ", each, entry.style) for each in ((*entry.more, *entry.later) if whole else entry.more[:1])),
-        ]
-    ]
-
-
-def _print(section: _Section, console: Console, *, whole: bool, shown: int) -> None:
-    console.print()
-    say(console, section.title, "", "bold")
-    if section.header:
-        say(console, section.header)
-    if section.note and whole:
-        say(console, section.note)
-    if not section.entries:
-        say(console, section.empty, "  ")
-    lines = _lines(section, whole=whole)
-    for _, head, text, style in lines if whole else lines[:shown]:
-        say(console, text if whole else _cut(text, console.width - 1 - len(head)), head, style)
-    if not whole and (left := len(section.entries) - max((number for number, *_ in lines[:shown]), default=0)) > 0:
-        say(console, f"and {left:,} more", "  ")
-
-
-def _tools(guesses: Sequence[Guess]) -> _Section:
-    entries: list[_Entry] = []
+def _tools(guesses: Sequence[Guess], whole: bool) -> Section:
+    entries: list[Entry] = []
     for guess in sorted(guesses, key=lambda each: each.effect != "write"):
         head = f"{guess.effect:<6} {guess.sure:>5.0%} {guess.calls:>8,} {guess.refused:>7,}  "
+        why = [clean(why, 90) for why in guess.why]
         told = f"if such a result means that the call failed, declare {clean(guess.declaration, 90)}"
-        tool, why = clean(guess.tool, 60), [clean(why, 90) for why in guess.why]
-        later, brief = [told] if guess.declaration else [], f"{tool}: {next(iter(why), '')}"
-        entries.append(_Entry(head, f"{tool}: {'; '.join(why)}", later=later, brief=brief))
-    return _Section("Tools and inferred effects, writes first", entries, "effect  sure    calls refused  tool: why")
+        more = [told] if whole and guess.declaration else []
+        entries.append(Entry(f"{clean(guess.tool, 60)}: {'; '.join(why if whole else why[:1])}", head, more))
+    header = "effect  sure    calls refused  tool: why"
+    return Section("Tools and inferred effects, writes first", entries, header=header)
 
 
-def _generic(found: Sequence[Generic]) -> _Section:
-    entries = [_Entry("  ", f"{clean(each.tool, 60)}: {clean(summary(each), 2000)}") for each in found]
-    return _Section("Generic tools, whose arguments determine the effect; `bylaw init` drafts actions", entries)
+def _evidence(evidence: Sequence[LookupEvidence], whole: bool) -> Section:
+    entries: list[Entry] = []
+    for each in evidence:
+        told = f"{each.results:,} results, {each.captured:,} captured, {each.readable:,} readable"
+        if each.cures:
+            entries.append(Entry(f"{clean(each.tool, 60)}: {told}", more=each.cures if whole else ()))
+    if whole and not entries:
+        entries = [Entry("none: every result is recorded and readable" if evidence else "no look-up results found")]
+    return Section("Look-ups with unusable results", entries)
 
 
-def _evidence(evidence: Sequence[LookupEvidence]) -> _Section:
-    entries = [
-        _Entry(
-            "  ",
-            f"{clean(each.tool, 60)}: {each.results:,} results, {each.captured:,} captured, {each.readable:,} readable",
-            each.cures,
-            "yellow",
-        )
-        for each in evidence
-        if each.cures
-    ]
-    empty = "none: every result is recorded and readable" if evidence else "no look-up results found"
-    return _Section("Look-ups with unusable results", entries, empty=empty)
-
-
-def _habits(found: Scan) -> _Section:
-    entries: list[_Entry] = []
+def _habits(found: Scan, whole: bool) -> Section:
+    entries: list[Entry] = []
     for write in found.writes:
         tool = clean(write.tool, 60)
         if not write.habits:
             why = "too few calls" if write.cases < FEWEST else "no look-up usually precedes it"
-            entries.append(_Entry("  ", f"{tool} ({counted(write.cases, 'accepted call')}): {why}"))
-        entries += [_habit(tool, habit) for habit in write.habits]
-    return _Section("Look-ups that usually precede a write", entries)
+            entries.append(Entry(f"{tool} ({counted(write.cases, 'accepted call')}): {why}"))
+        entries += [_habit(tool, habit, whole) for habit in write.habits]
+    return Section("Look-ups that usually precede a write", entries)
 
 
-def _habit(tool: str, habit: Habit) -> _Entry:
+def _habit(tool: str, habit: Habit, whole: bool) -> Entry:
     tools = " or ".join(clean(name, 60) for name in habit.tools)
-    how = f"{_REASONS[habit.reason]} {', '.join(clean(name, 60) for name in habit.arguments)}".strip()
     share = f"before {habit.hits:,} of {habit.cases:,} calls ({habit.low:.0%} to {habit.high:.0%})"
-    lacking, more = habit.cases - habit.hits, list[str]()
-    if lacking and habit.reason != "distinctive":
-        by = " or ".join(clean(name, 60) for name in habit.shown_by)
-        seen = f" (for {habit.shown:,} of them, {by} had shown a record that names the value)" if habit.shown else ""
-        places = ", ".join(map(_place, habit.lacking[:_SHOWN]))
-        rest = f" and {lacking - _SHOWN:,} more" if lacking > _SHOWN else ""
-        more = [f"lacked by {lacking:,}: {places}{rest}{seen}"]
-    text = f"{tool}: {tools} ({how}) {share}, sure {habit.sure:.0%}"
-    return _Entry("  ", text, more, "yellow", brief=f"{tool}: {tools} {share}")
+    if not whole:
+        return Entry(f"{tool}: {tools} {share}")
+    how = f"{_REASONS[habit.reason]} {', '.join(clean(name, 60) for name in habit.arguments)}".strip()
+    text, lacking = f"{tool}: {tools} ({how}) {share}, sure {habit.sure:.0%}", habit.cases - habit.hits
+    if not lacking or habit.reason == "distinctive":
+        return Entry(text)
+    by = " or ".join(clean(name, 60) for name in habit.shown_by)
+    seen = f" (for {habit.shown:,} of them, {by} had shown a record that names the value)" if habit.shown else ""
+    places = ", ".join(map(_place, habit.lacking[:_SHOWN]))
+    rest = f" and {lacking - _SHOWN:,} more" if lacking > _SHOWN else ""
+    return Entry(text, more=[f"lacked by {lacking:,}: {places}{rest}{seen}"])
 
 
-def _sources(found: Scan) -> Iterator[_Section]:
+def _sources(found: Scan, whole: bool) -> Iterator[Section]:
     every = [argument for write in found.writes for argument in write.arguments]
     strange = sorted((each for each in every if each.strange), key=lambda each: (-each.sure, each.tool, each.name))
-    entries = [_argument(each, each.nowhere, each.strange, f", sure {each.sure:.0%}") for each in strange]
-    left = sorted((each for each in every if each.left_out), key=lambda each: (each.vocabulary, -each.nowhere))
-    if left:
-        named = [
+    entries = [_argument(each, each.nowhere, each.strange, f", sure {each.sure:.0%}", whole) for each in strange]
+    if left := sorted((each for each in every if each.left_out), key=lambda each: (each.vocabulary, -each.nowhere)):
+        named = (
             f"{_called(each)} ({each.nowhere:,} of {each.cases:,}{', few words' * each.vocabulary})" for each in left
-        ]
-        entries.append(_Entry("  ", f"left out: {', '.join(named)}"))
+        )
+        entries.append(Entry(f"left out: {', '.join(named)}"))
+    title, none = "Arguments with no known source", [Entry("none")] if whole else []
     note = "No tool result and no user message contains these values. Whole numbers below 20 are left out."
-    yield _Section("Arguments with no known source", entries, note=note, empty="none")
+    yield Section(title, entries or none, header=note if whole else "")
     texts = sorted((each for each in every if each.from_text), key=lambda each: (-each.text, each.tool, each.name))
-    note = "Prompt injection can look like this."
-    entries = [_argument(each, each.text, each.from_text, "") for each in texts]
-    yield _Section("Arguments found only in free text inside a tool result", entries, note=note, empty="none")
+    entries = [_argument(each, each.text, each.from_text, "", whole) for each in texts]
+    title, note = "Arguments found only in free text inside a tool result", "Prompt injection can look like this."
+    yield Section(title, entries or none, header=note if whole else "")
 
 
-def _argument(argument: Argument, count: int, values: Sequence[Strange], note: str) -> _Entry:
+def _argument(argument: Argument, count: int, values: Sequence[Strange], note: str, whole: bool) -> Entry:
+    text = f"{_called(argument)}: {count:,} of {argument.cases:,}{note}"
+    if not whole:
+        return Entry(text)
     first = list({value.value: value for value in reversed(values)}.values())[::-1][:_SHOWN]
     more = [
         f"`{clean(each.value, 60)}` in {_place(each.place)}{f' from {clean(each.source, 60)}' if each.source else ''}"
@@ -251,7 +178,7 @@ def _argument(argument: Argument, count: int, values: Sequence[Strange], note: s
     named = {value.value for value in first}
     if (left := count - sum(value.value in named for value in values)) > 0:
         more.append(f"and {left:,} more")
-    return _Entry("  ", f"{_called(argument)}: {count:,} of {argument.cases:,}{note}", more)
+    return Entry(text, more=more)
 
 
 def _called(argument: Argument) -> str:
@@ -260,7 +187,3 @@ def _called(argument: Argument) -> str:
 
 def _place(place: CallPlace) -> str:
     return f"{clean(place.trajectory, 80)} @{place.step}"
-
-
-def _cut(text: str, room: int) -> str:
-    return text if len(text) <= room else f"{text[: max(room, 20) - 4].rpartition(' ')[0].rstrip(',')} ..."

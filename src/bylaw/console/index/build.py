@@ -236,7 +236,7 @@ class _Builder:
         rules: Sequence[JsonRecord],
         exchange: str = "",
     ) -> None:
-        """Add a finding. `judged` are the policies whose guard flagged it, and `rules` its broken or undecided rules."""
+        """Add a finding. `judged` are the policies whose guards flagged it; `rules` are broken or undecided rules."""
         charges: dict[str, str] = {rule["policy"]: reason.verdict for rule in rules}
         charges |= {policy["id"]: policy[self._store.criterion] for policy in judged}
         if reason.verdict != "inconclusive":
