@@ -122,7 +122,7 @@ def test_a_document_and_tools_are_enough(inputs: Path) -> None:
     assert "read 3 tools, 2 of them writes" in done.stdout
     pack = sound(inputs / "new")
     assert pack.document is not None
-    assert [file.name for file in pack.document.files] == ["policy.md", "more.md"]
+    assert [file.name for file in pack.document.files] == ["documents/policy.md", "documents/more.md"]
 
 
 names = st.text(st.sampled_from("abs_ 1é-"), max_size=4) | st.sampled_from(["id", "order_id", "none", "orders", "key"])

@@ -28,16 +28,19 @@ _TEMPORARY = f"""
 CREATE TEMP TABLE standing (finding INTEGER PRIMARY KEY, state TEXT NOT NULL);
 CREATE TEMP VIEW listed AS SELECT f.number, f.id, k.name AS conversation, f.step, f.agent, f.tool, f.verdict,
   f.executed, f.because, f.file, f.place, f.reason, f.policy, f.severity, COALESCE(s.state, f.state) AS state,
-  f.exchange, f.gravity, f.words, f.charges, f.conversation AS talk
+  f.exchange, f.gravity, f.words, f.charges
   FROM findings f JOIN conversations k ON k.number = f.conversation
   LEFT JOIN temp.standing s ON s.finding = f.number;
 CREATE TEMP TABLE tally AS SELECT {_GROUP}, 1 AS findings FROM temp.listed LIMIT 0;
+CREATE TEMP TABLE found (finding INTEGER PRIMARY KEY);
+CREATE TEMP TABLE found_tally AS SELECT * FROM temp.tally;
 """
-"""`standing` contains the findings whose state differs from the state in the file. `tally` counts the findings that
-differ only in their text: without a search, every number on a page is a sum over `tally`.
+"""`standing` contains the findings whose state differs from the state in the file, and `found` the results of the last
+search. `tally` and `found_tally` count the findings that differ only in their text. Every number on a page is a sum
+over one of them.
 """
 _HOLDS = """(number IN (SELECT rowid FROM finding_text WHERE finding_text MATCH ?)
-OR talk IN (SELECT rowid FROM talk WHERE talk MATCH ?))"""
+OR conversation IN (SELECT rowid FROM talk WHERE talk MATCH ?))"""
 _CONVERSATION = "number, name, agent, place, length, good, calls, flagged"
 
 
@@ -131,6 +134,7 @@ class Index:
         self.store = store
         self._path = path
         self._turn = threading.RLock()
+        self._sought: list[str] = []
         self._database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         self._database.isolation_level = None
         self._database.execute("PRAGMA temp_store = MEMORY")
@@ -155,8 +159,27 @@ class Index:
             self.rows("DELETE FROM temp.standing")
             query = "INSERT INTO temp.standing SELECT number, ? FROM findings WHERE id = ? AND state != 'refused'"
             self._database.executemany(query, ((state, clean(id)) for id, state in states.items()))
-            self.rows("DELETE FROM temp.tally")
-            self.rows(f"INSERT INTO temp.tally SELECT {_GROUP}, count(*) FROM temp.listed GROUP BY {_GROUP}")
+            self._count("tally", "1")
+            self._sought = []
+
+    def _count(self, table: str, where: str) -> None:
+        self.rows(f"DELETE FROM temp.{table}")
+        counted = f"SELECT {_GROUP}, count(*) FROM temp.listed WHERE {where} GROUP BY {_GROUP}"
+        self.rows(f"INSERT INTO temp.{table} {counted}")
+
+    def _tally(self, wanted: Wanted) -> str:
+        """Return the table of counts: of all findings or, after searching, of the results."""
+        pieces = sorted({piece for each in wanted.q.split() if (piece := _quoted(each))})
+        if not pieces:
+            return "tally"
+        if pieces != self._sought:
+            self.rows("DELETE FROM temp.found")
+            where = " AND ".join([_HOLDS] * len(pieces))
+            values = [piece for piece in pieces for _ in range(2)]
+            self.rows(f"INSERT INTO temp.found SELECT number FROM findings WHERE {where}", values)
+            self._count("found_tally", "number IN (SELECT finding FROM temp.found)")
+            self._sought = pieces
+        return "found_tally"
 
     def reasons(self, wanted: Wanted) -> list[ReasonRow]:
         """Return the reasons of the matching findings, most severe first."""
@@ -191,10 +214,12 @@ class Index:
         number `beyond`.
         """
         where, values = _where(wanted)
-        search, sought = _search(wanted)
-        query = f"SELECT {_FINDING} FROM temp.listed WHERE {where} AND {search} AND number > ?"
-        given = (*values, *sought, beyond or 0, limit, after)
-        return [FindingRow(*row) for row in self.rows(f"{query} ORDER BY gravity, number LIMIT ? OFFSET ?", given)]
+        with self._turn:
+            if self._tally(wanted) == "found_tally":
+                where += " AND number IN (SELECT finding FROM temp.found)"
+            query = f"SELECT {_FINDING} FROM temp.listed WHERE {where} AND number > ? ORDER BY gravity, number"
+            found = self.rows(f"{query} LIMIT ? OFFSET ?", (*values, beyond or 0, limit, after))
+        return [FindingRow(*row) for row in found]
 
     def states(self, wanted: Wanted) -> dict[str, int]:
         """Count the matching findings in each state, ignoring the state and the reason in the filter."""
@@ -207,9 +232,9 @@ class Index:
     def _sums(self, columns: str, wanted: Wanted, rest: str, *, joined: str = "") -> list[Any]:
         """Select sums over the matching findings."""
         where, values = _where(wanted)
-        search, sought = _search(wanted)
-        source = "temp.tally" if not sought else f"(SELECT *, 1 AS findings FROM temp.listed WHERE {search})"
-        return self.rows(f"SELECT {columns} FROM {source} {joined} WHERE {where} {rest}", (*sought, *values))
+        with self._turn:
+            table = self._tally(wanted)
+            return self.rows(f"SELECT {columns} FROM temp.{table} {joined} WHERE {where} {rest}", values)
 
     def finding(self, id: str) -> FindingRow | None:
         rows = self.rows(f"SELECT {_FINDING} FROM temp.listed WHERE id = ?", (clean(id),))
@@ -327,12 +352,6 @@ def _quoted(text: str) -> str:
     if not any(each.isalnum() for each in letters):
         return ""
     return f'"{letters}"' + ("*" if len(letters) > 2 else "")
-
-
-def _search(wanted: Wanted) -> tuple[str, list[str]]:
-    """Return the words of a search as an SQL condition on `listed`."""
-    pieces = sorted({piece for each in wanted.q.split() if (piece := _quoted(each))})
-    return " AND ".join(["1", *[_HOLDS] * len(pieces)]), [piece for piece in pieces for _ in range(2)]
 
 
 def _where(wanted: Wanted) -> tuple[str, list[Any]]:
