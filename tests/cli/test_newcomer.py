@@ -11,7 +11,6 @@ import pytest
 
 from bylaw.cli.app import COMMANDS, GROUPS, app
 from bylaw.cli.audit import audit_command
-from bylaw.cli.logs import count_lines
 from tests.command import bylaw, shell
 from tests.docs.walkthrough import ROOT, blocks, run
 
@@ -179,11 +178,3 @@ def test_a_stray_file_among_logs_is_one_line(hotel: Path) -> None:
     shown = run("bylaw audit mixed.jsonl --pack hotel", hotel).stdout
     (told,) = [line for line in shown.splitlines() if "bylaw: " in line]
     assert told.endswith("(and 299 more like it in this file)")
-
-
-def test_a_total_is_known_where_every_line_is_a_conversation(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text("{}\n" * 3)
-    (tmp_path / "b.ndjson").write_text("{}\n" * 2)
-    (tmp_path / "c.json").write_text("[]")
-    assert count_lines([tmp_path / "a.jsonl", tmp_path / "b.ndjson"]) == 5
-    assert count_lines([tmp_path / "a.jsonl", tmp_path / "c.json"]) is None

@@ -317,7 +317,7 @@ def audit_command(
         if batch.in_shards:
             found = batch.run(request, out)
         else:
-            with progress_bar(opened.files) as show:
+            with progress_bar() as show:
                 found = audit(request, out, progress=show)
         # Write everything before printing, because the pipe may be closed early, for example by `head`.
         if key is None and not opened.kept and not batch.update:

@@ -152,7 +152,7 @@ DocumentOption = Annotated[
 DocumentFiles = Annotated[
     tuple[Path, ...],
     "--document FILE",
-    "The policy document: Markdown, text, HTML, PDF, DOCX or a folder. May be repeated.",
+    "The policy: Markdown, text, HTML, PDF, DOCX or a folder. May be repeated.",
 ]
 TOOLS = "The tools: OpenAPI, MCP tools/list or function definitions; or Python: `tools.py`, `module:function`."
 EarlierPacks = Annotated[

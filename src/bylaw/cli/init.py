@@ -118,7 +118,7 @@ def init_pack(
     tables = read_tables(world) if world is not None else []
     with open_logs(logs) as opened:
         made = skeleton(
-            with_progress(opened.trajectories(), opened.files),
+            with_progress(opened.trajectories()),
             document,
             name=pack_name(out),
             effects=known,

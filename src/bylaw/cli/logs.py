@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 import click
 from msgspec import Struct
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from bylaw.cli.console import bare
 from bylaw.errors import BylawError, FormatError, UsageError
@@ -57,7 +57,7 @@ class Logs(Struct):
     kept: str = ""
     """A temporary folder for data from pipes."""
     faults: list[BylawError] = []
-    """How many conversations `readable` has failed to read so far."""
+    """The errors of the conversations that `readable` could not read so far."""
 
     def named(self, text: str) -> str:
         """Remove the path of the temporary folder from a message."""
@@ -169,35 +169,22 @@ def log_files(folder: Path) -> list[Path]:
     return sorted(path for path in inside if path.name.lower().endswith(_SUFFIXES) and path.is_file())
 
 
-def count_lines(files: Sequence[LogFile]) -> int | None:
-    """Return the number of conversations if every file has one conversation per line. Otherwise, return None."""
-    here = [file for file in files if isinstance(file, Path) and file.name.lower().endswith((".jsonl", ".ndjson"))]
-    if len(here) < len(files):
-        return None
-    total = 0
-    for file in here:
-        with file.open("rb") as opened:
-            total += sum(part.count(b"\n") for part in iter(lambda: opened.read(1 << 20), b""))
-    return total
-
-
 T = TypeVar("T")
 
 
 @contextmanager
-def progress_bar(files: Sequence[LogFile]) -> Generator[Callable[[int], None]]:
-    """On a terminal, show the number of conversations read. Call the returned function with this number."""
+def progress_bar() -> Generator[Callable[[int], None]]:
+    """On a terminal, show how many conversations have been read. Call the returned function with each one's index."""
     console = Console(file=bare(sys.stderr))
-    total = count_lines(files) if console.is_terminal else None
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("conversations"))
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} conversations"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
-        task = shown.add_task("", total=total)
+        task = shown.add_task("", total=None)
         yield lambda number: shown.update(task, completed=number + 1)
 
 
-def with_progress(items: Iterable[T], files: Sequence[LogFile]) -> Iterator[T]:
+def with_progress(items: Iterable[T]) -> Iterator[T]:
     """Yield the items. On a terminal, show how many have been read."""
-    with progress_bar(files) as show:
+    with progress_bar() as show:
         for number, item in enumerate(items):
             show(number)
             yield item

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from bylaw.cli.command import File, Name, command
 from bylaw.cli.console import counted, open_console
+from bylaw.console.pack_state import case_names, cases_of
 from bylaw.console.records import accept_unenforced, refuse_installed, sign
 from bylaw.errors import MissingExtra, UsageError
 from bylaw.pack import Pack
@@ -210,10 +211,8 @@ def _weighed(pack: Pack) -> str:
 
 def _cases(pack: Pack, name: str, everything: bool) -> list[str]:
     found: dict[str, list[str]] = {}
-    for read in pack.cases.values():
-        for case in read.record.written_out:
-            if name in (case.policy, case.rule):
-                found.setdefault(case.wanted, []).append(str(case.note))
+    for case in cases_of(pack, case_names(pack, name)):
+        found.setdefault(case.wanted, []).append(str(case.note))
     lines: list[str] = []
     for want, notes in found.items():
         kept = notes if everything else notes[:_SHOWN]

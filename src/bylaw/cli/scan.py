@@ -58,7 +58,7 @@ def scan_command(
         raise UsageError("the file already exists, perhaps with corrections", place=str(write_effects))
     known = read_effects(effects) if effects is not None else None
     with open_logs(logs) as opened:
-        read = with_progress(opened.trajectories(agent=agent), opened.files)
+        read = with_progress(opened.trajectories(agent=agent))
         found = scan(read, effects=known, examples=examples)
         found = msgspec.structs.replace(found, faults=tuple(map(opened.named, found.faults)))
     if write_effects is not None:

@@ -1,4 +1,4 @@
-// What the pages do beyond links and forms: colours, keys, and what htmx leaves to us.
+// Theme, keyboard shortcuts, and the selection in lists.
 (() => {
   const root = document.documentElement;
 
@@ -23,11 +23,11 @@
     label();
   }
 
-  // Whatever a page lists: reasons and findings, rows of a table, judged steps, sentences with a check, calls that wait.
+  // The rows that `j` and `k` move between, on every page.
   const ROWS = ".reasons a.reason, .members a, .list tbody th[scope=row] a:first-child, .event.judged a.step, .margin li:first-child > a:first-child, .card .answering input:not([type=hidden]):first-of-type, .excerpt li > a";
   const rows = () => [...document.querySelectorAll(ROWS)].filter((row) => row.offsetParent !== null);
 
-  // The selected row is the one that `j` and `k` move, and the one that `w`, `f` and `c` act on.
+  // The keys `w`, `f` and `c` act on the selected row.
   const selected = () => document.querySelector(".selected");
 
   function select(row) {
@@ -48,7 +48,7 @@
     if (next.dataset.open) next.click();
   }
 
-  // Whether the open finding is the one of a row; for a reason, whether it is one of its findings.
+  // Whether the open finding belongs to this row. A row is a finding or a reason.
   function isShown(row) {
     const detail = document.getElementById("detail");
     if (!detail) return false;
@@ -59,7 +59,7 @@
   function act(key) {
     const row = document.querySelector("#browser .selected");
     if (!row || isShown(row)) { openTriage(key); return; }
-    // The finding of the row opens first; then the key acts on it.
+    // Open the row's finding first, and then apply the key to it.
     pending = key;
     row.click();
   }
@@ -69,7 +69,7 @@
     if (answer) {
       const choice = document.querySelector(`#triage input[name=answer][value=${answer}]`);
       if (!choice) return;
-      // A reason that was typed before is offered again: Enter sends it.
+      // The previous reason is filled in, so that Enter sends it.
       choice.checked = true;
       const {reason, by} = choice.form.elements;
       const next = reason.value && by && !by.value ? by : reason;
@@ -91,7 +91,7 @@
     details.scrollIntoView({block: "nearest"});
   }
 
-  // Who skips an undecided call keeps the reason, and the row of the next one is selected.
+  // Skipping a call keeps the typed reason for the next call.
   let reason = "";
   document.addEventListener("click", (event) => {
     const link = event.target.closest("#triage a[data-key=s]");
@@ -106,7 +106,7 @@
     if (field && !field.value) field.value = reason;
   });
 
-  // Selects the call of the row, to be settled with others.
+  // Ticks the checkbox of the selected row.
   function pick() {
     const row = selected() || document.querySelector(".members a[aria-current]");
     const box = row && row.matches(".members a") && row.parentElement.querySelector("input[type=checkbox]");
@@ -120,7 +120,7 @@
     if (form) for (const box of document.querySelectorAll(`.members input[form="${form}"]`)) box.checked = event.target.checked;
   });
 
-  // A page without a search leads to the one of the whole audit, or of decisions.
+  // Focuses the page's search field. A page without one opens the search page, or the live page of a service.
   function seek() {
     const search = document.getElementById("q");
     if (search) { search.focus(); search.select(); return; }
@@ -149,7 +149,7 @@
     });
   }
 
-  // The row whose finding is shown is marked, and on a small screen the finding takes the place of the list.
+  // Marks the row of the open finding.
   function markOpen() {
     const detail = document.getElementById("detail");
     const id = detail ? detail.dataset.finding : null;
@@ -158,7 +158,7 @@
       else row.removeAttribute("aria-current");
     }
     const shown = document.querySelector("#browser .members a[aria-current]") || [...document.querySelectorAll("#browser a.reason")].find(isShown);
-    // After an undecided call was settled the next one is shown: keys act on that.
+    // After a decision, the next finding is open: select its row.
     const hasAdvanced = document.querySelector("#triage [data-advanced]") && selected() && !isShown(selected());
     if (shown && (!selected() || hasAdvanced)) select(shown);
     if (pending && selected() && isShown(selected())) { openTriage(pending); pending = null; }
@@ -178,7 +178,7 @@
     }
   });
 
-  // Somebody who is writing an answer keeps the card that it is written on, also if they began while a new list was on its way.
+  // Whether to postpone a refresh of the inbox, because the visitor is typing or has just answered.
   function isKept(detail) {
     const cards = document.getElementById("cards");
     if (!cards || !detail.requestConfig || detail.requestConfig.path !== "/inbox/cards") return false;
@@ -203,7 +203,7 @@
   listenToKeys();
   if (location.hash === "#q" || (location.pathname === "/search" && !location.search)) seek();
   markOpen();
-  // Who follows a link to a finding sees its row, however long the list.
+  // A link to a finding scrolls the list to its row.
   const shown = document.querySelector(".members a[aria-current]");
   if (shown && !location.hash) shown.scrollIntoView({block: "nearest"});
   root.dataset.ready = "true";

@@ -44,7 +44,7 @@ class ConversationElement extends Fed {
         findings.map((finding) => make("p", {class: "tag"}, make("a", {href: `/finding/${encodeURIComponent(safeForUrl(finding.finding))}`, class: `verdict ${finding.verdict}`}, named(finding.verdict)), " ", code((mainPolicy(finding) || {id: finding.tool}).id, 60)))));
   }
 
-  // Where in the conversation anything was judged, the whole of it at a glance.
+  // A map of the conversation that marks the judged steps.
   map(verdicts, total, from, shown) {
     const marksOf = [...verdicts].filter(([step]) => step < total);
     return make("nav", {class: "minimap", "aria-label": "Judged steps"},
@@ -95,7 +95,7 @@ class ConversationElement extends Fed {
     this.#lit = row;
   }
 
-  // A step that the address names may lie in another part of a long conversation.
+  // The step in the address may be in another part of a long conversation.
   follow() {
     const match = location.hash.match(/^#step-(\d+)$/);
     if (!match) return;

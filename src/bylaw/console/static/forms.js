@@ -1,9 +1,9 @@
-// Forms: sent once, told where they were not taken, and never losing what was typed.
+// Forms: each is sent once, errors appear next to it, and typed text is never lost.
 (() => {
-  const SETTLING = 400; // Milliseconds in which a button that has just moved under the pointer is not pressed.
+  const SETTLING = 400; // For this many milliseconds after a refresh, ignore clicks: a button may have moved under the pointer.
   let moved = -SETTLING;
 
-  // The second click of a double click would land on whatever the first one brought there.
+  // Ignore the second click of a double click. It could hit a button that the first click brought here.
   document.addEventListener("click", (event) => {
     const button = event.target.closest("form button");
     if (!button || button.closest("dialog")) return;
@@ -42,7 +42,7 @@
     return lede ? lede.textContent : "";
   }
 
-  // What was typed stays where it is: only the words on what went wrong are put in the page.
+  // On an error, show only the message and keep the form.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const {xhr} = event.detail;
     if (xhr.status < 400) { keepOpen(event.detail); return; }
@@ -63,7 +63,7 @@
 
   const isSent = (config) => ["submit", "click"].includes(config.triggeringEvent && config.triggeringEvent.type);
 
-  // Cards are put in the page anew when one arrives; what somebody had opened stays open.
+  // A refresh of the inbox replaces all cards. Reopen the details that were open.
   let opened = [];
   function keepOpen(detail) {
     if (detail.target.id !== "cards") return;
@@ -79,7 +79,7 @@
     forgetDraft();
   });
 
-  // A decision changes how a finding stands: its row says so, and the counts follow.
+  // After a decision, update the state in the finding's row, and the counts.
   document.addEventListener("decided", (event) => {
     const {ids, state} = event.detail;
     for (const row of document.querySelectorAll(".members a")) {
@@ -89,7 +89,7 @@
     if (document.getElementById("states")) htmx.ajax("GET", location.pathname + location.search, {target: "#states", select: "#states", swap: "outerHTML"});
   });
 
-  // What is typed to settle a finding outlives a reload of its page, in this tab, until it is sent.
+  // Keep the typed text of an unsent decision when the page is reloaded in this tab.
   const kept = (form) => `bylaw-triage ${form.getAttribute("action")}`;
   const typed = (form) => [...form.querySelectorAll("input:not([type=hidden]):not([type=radio]):not([type=checkbox])")];
 
@@ -125,7 +125,7 @@
     if (requestConfig.verb !== "get" && xhr.status < 400 && requestConfig.elt.matches("#triage form")) remember(requestConfig.elt, null);
   });
 
-  // An edited check outlives a reload of its page, in this tab.
+  // Keep an edited check when the page is reloaded in this tab.
   const check = () => document.getElementById("check");
   const nameOf = (field) => `bylaw-try ${location.pathname} ${field.form.elements.rule.value}`;
 
@@ -158,7 +158,7 @@
     again.className = "quiet";
     again.textContent = "Start from the saved check";
     again.addEventListener("click", () => { draft(field, null); location.reload(); });
-    const changed = kept.digest === field.form.elements.digest.value ? "" : "The saved check has changed since: read the patch before you save. ";
+    const changed = kept.digest === field.form.elements.digest.value ? "" : "The saved check has changed in the meantime: read the patch before you save. ";
     const line = document.createElement("p");
     line.className = "told";
     line.append("Your unsaved text was restored. ", changed, again);

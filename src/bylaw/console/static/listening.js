@@ -1,7 +1,7 @@
-// Pages that follow a service: news by server-sent events, a word where they stop coming, and times that run.
+// Live pages: server-sent events, a notice when the connection is lost, and running times.
 (() => {
-  const AGAIN = 2000; // Milliseconds until a stream that was refused is asked for again.
-  const PATIENCE = 4000; // Milliseconds without a connection before the page says so.
+  const AGAIN = 2000; // Milliseconds before reconnecting to a stream that was refused.
+  const PATIENCE = 4000; // Milliseconds without a connection before the notice appears.
 
   function listen() {
     const place = document.getElementById("listening");
@@ -33,7 +33,7 @@
         const shown = document.querySelector("[data-shown]");
         if (!shown || shown.dataset.shown !== known) htmx.trigger(place, "changed");
       });
-      // The server ends each stream after a while, and the browser asks again: only a long silence is told.
+      // The server ends each stream after a while and the browser reconnects, so show the notice only after a long silence.
       source.addEventListener("error", () => {
         if (late === null) late = setTimeout(() => say("The server does not answer. This page may be out of date; it updates again when the server is back."), PATIENCE);
         if (source.readyState === EventSource.CLOSED) refused();
@@ -50,7 +50,7 @@
     return seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} days`;
   }
 
-  // Times go on while a page is open: `data-left` runs down from when it came, `data-ago` up.
+  // `data-left` counts down from the time at which the page was loaded, and `data-ago` counts up.
   const came = new WeakMap();
   function run() {
     for (const each of document.querySelectorAll("[data-left], [data-ago]")) {
