@@ -191,11 +191,11 @@ def _requests(folder: Path) -> list[Request]:
 
 def _named(instructions: str) -> str:
     """Which prompt asked, for those that want plain text."""
-    from bylaw.compile.desk import render
+    from bylaw.compile.desk import Prompt
 
     for name in ("things", "cases", "guards", "rules", "rule_cases", "refine"):
         blank = dict.fromkeys(("tools", "others", "more", "general", "things", "policies", "policy", "rule", "now"), "")
-        if render(name, blank).messages[0].content == instructions:
+        if Prompt(name, str).request(blank).messages[0].content == instructions:
             return name
     raise AssertionError(instructions[:60])
 

@@ -1,7 +1,7 @@
 """What a question about a guard shows beside its policy: others that bear on it."""
 
 from bylaw.compile.bench import Bench
-from bylaw.compile.guards import brief_of
+from bylaw.compile.guards import PolicyBrief
 from bylaw.compile.related import related
 from bylaw.compile.sort import Sorted
 from bylaw.compile.span import Draft
@@ -55,7 +55,7 @@ def test_a_policy_that_binds_other_tools_bears_on_none() -> None:
 def test_a_question_shows_what_bears_on_its_policies_and_not_what_it_asks_about_itself() -> None:
     bench = Bench(CARDS, read_things(), {}, "2025-01-15T10:00:00")
     beside = related(DRAFTS, kinds(), Document(POLICY))["limit"]
-    brief = brief_of(bench, DRAFTS[1], ("refund",), "none", beside)
+    brief = PolicyBrief(bench, DRAFTS[1], ("refund",), "none", beside)
     assert brief.text().endswith("""
   Beside it stand, each with a check of its own:
     window: A refund is made within 30 days.
@@ -64,7 +64,7 @@ def test_a_question_shows_what_bears_on_its_policies_and_not_what_it_asks_about_
         "of its own:\n    gold: The limit does not apply to gold customers."
     )
     assert "Beside it stand" not in brief.text(["window", "gold"])
-    assert brief.digest == brief_of(bench, DRAFTS[1], ("refund",), "none", ()).digest, (
+    assert brief.digest == PolicyBrief(bench, DRAFTS[1], ("refund",), "none", ()).digest, (
         "the check itself has not changed"
     )
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -10,9 +9,7 @@ from msgspec.structs import replace
 from bylaw.compile.check import Check
 from bylaw.compile.pipeline import compile_pack
 from bylaw.llm import Request
-from bylaw.llm.recorded import Recorded, Recordings
 from tests.compile.shop import CARDS, CASES, LIMIT, THINGS, WINDOW, Scripted, source, unsettled
-from tests.compile.test_recordings import Keeping
 
 LEVELS = THINGS.replace("level: [none, gold]", "level: [none, gold, awaiting]")
 """A level that no sentence and no case names."""
@@ -68,19 +65,6 @@ def test_a_bound_that_no_case_meets_is_asked_about(limit: str) -> None:
     chat = Scripted(cases=far)
     check = checked(chat)
     assert any("at the bound of" in each.text and limit[:3] in each.text for each in check.questions), check.questions
-
-
-def test_recordings_without_a_ruling_leave_a_question_and_no_gap(tmp_path: Path) -> None:
-    folder = tmp_path
-    kept = Recordings(folder)
-    compile_pack(source(), Keeping(Scripted(things=LEVELS), kept))
-    lines = [line for line in (folder / "answers.jsonl").read_text().splitlines() if "rulings" not in line]
-    (folder / "answers.jsonl").write_text("\n".join(lines) + "\n")
-    work, desk = compile_pack(source(), Recorded(Recordings(folder)))
-    check = work.checks["refund-limit"]
-    assert not desk.wanted
-    assert [each.about for each in check.questions] == ["not covered by a case"]
-    assert check.code
 
 
 def test_a_record_that_does_not_exist_and_an_argument_that_is_not_read_say_nothing_of_a_value() -> None:

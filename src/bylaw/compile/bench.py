@@ -11,7 +11,8 @@ from bylaw.compile.card import Card
 from bylaw.compile.desk import Unreadable, yaml_answer
 from bylaw.compile.naming import function_name
 from bylaw.compile.plausible import Plausible, arguments_of
-from bylaw.compile.things import Schema, Things, entities_file, held, insides, recorded_entities, section, tools_file
+from bylaw.compile.schema import Schema, section
+from bylaw.compile.things import Things, entities_file, held, insides, recorded_entities, tools_file
 from bylaw.errors import BylawError, PackError
 from bylaw.guard import Guard, Vocabulary, parse_guards
 from bylaw.pack import Pack

@@ -1,10 +1,11 @@
-"""A policy's compiled check, its cases, and the questions for a reviewer."""
+"""A policy's compiled check and its cases, the referee who decides disputed cases, and questions for a reviewer."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.compile.bench import Case
 from bylaw.compile.desk import Desk, json_prompt
@@ -46,16 +47,34 @@ class Check(Struct, frozen=True):
     """A digest of all text in the check's questions. An unchanged digest means that the check can be reused."""
 
 
-def settled(policy: str, settle: Callable[[], Check | None]) -> Check | None:
-    """Run `settle` and return the policy's check. An unexpected error in generated code is reported for this policy,
-    and the compile goes on.
+def settled(policy: str, shown: str, settle: Callable[[], Check | None] | None) -> Check:
+    """Return the check that `settle` makes from the answers. If answers are missing, the check says so.
+
+    An unexpected error in generated code is reported for this policy, and the compile goes on.
     """
     try:
-        return settle()
+        check = settle() if settle is not None else None
     except BylawError:
         raise
     except Exception as error:
-        return Check(policy, failed=f"the check cannot be tried: {type(error).__name__}: {str(error)[:200]}")
+        check = Check(policy, failed=f"the check cannot be tried: {type(error).__name__}: {str(error)[:200]}")
+    return replace(check, shown=shown) if check is not None else Check(policy, failed=UNANSWERED)
+
+
+def cases_by_policy(
+    cases: Iterable[Case], names: Iterable[str], part: str, wants: tuple[str, str]
+) -> tuple[dict[str, list[Case]], list[str]]:
+    """Group the cases in an answer by the policy that `part` of a case names. Also return the answer's faults."""
+    found: dict[str, list[Case]] = {name: [] for name in names}
+    complaints: list[str] = []
+    for case in cases:
+        if case.get(part) not in found:
+            complaints.append(f"case `{case.get('note', '')}`: `{case.get(part)}` is not one of the policies")
+        elif case.get("want") not in wants:
+            complaints.append(f"case `{case.get('note', '')}` wants neither {wants[0]} nor {wants[1]}")
+        else:
+            found[case[part]].append(case)
+    return found, complaints
 
 
 class Ruling(Struct, frozen=True):
@@ -71,45 +90,61 @@ class _Answer(Struct, frozen=True):
 
 
 _REFEREE = json_prompt("referee", _Answer)
+_UNSHOWN = frozenset(("want", "note", "policy", "rule"))
 
 
-def rule_on(
-    desk: Desk, situations: Sequence[Case], wants: tuple[str, str], shown: Mapping[str, str]
-) -> dict[int, Ruling]:
-    """Return the referee's decisions, keyed by the position of the situation. The referee does not see the expected
-    outcomes.
-    """
+def rule_on(desk: Desk, situations: Sequence[Case], wants: tuple[str, str], shown: Mapping[str, str]) -> list[Ruling]:
+    """Return the referee's decision on each situation. The referee does not see the expected outcomes."""
+    if not situations:
+        return []
     bare = [{name: part for name, part in each.items() if name not in _UNSHOWN} for each in situations]
     listed = "\n".join(dump({"number": number, **each}) for number, each in enumerate(bare, 1))
     allowed = (*wants, "unclear")
     things = [line for line in shown["things"].splitlines() if re.search(rf"\b{line.partition('[')[0]}\b", listed)]
     shown = {**shown, "things": "\n".join(things) or "none", "situations": listed, "wants": ", ".join(allowed)}
-    outcome = desk.ask(_REFEREE, shown, lambda answer: _judged(answer, len(situations), allowed), empty=())
-    return {each.number - 1: each for each in outcome.made}
+
+    def judged(answer: _Answer) -> tuple[dict[int, Ruling], list[str]]:
+        numbers = range(1, len(situations) + 1)
+        kept = {each.number: each for each in answer.rulings if each.number in numbers and each.want in allowed}
+        return kept, [f"nothing is said of situation {number}" for number in numbers if number not in kept]
+
+    rulings = desk.ask(_REFEREE, shown, judged, empty={}).made
+    undecided = "the referee did not decide it"
+    return [rulings.get(number, Ruling(number, "unclear", undecided)) for number in range(1, len(situations) + 1)]
 
 
-_UNSHOWN = frozenset(("want", "note", "policy", "rule"))
+def arbitrated(
+    desk: Desk,
+    cases: Sequence[Case],
+    disputed: Collection[int],
+    wants: tuple[str, str],
+    shown: Mapping[str, str],
+    questions: list[Question],
+    more: Sequence[Case] = (),
+) -> tuple[list[Case], list[Ruling]]:
+    """Return the cases after the referee has decided those at the `disputed` positions. Undecided cases are left out.
 
-
-def _judged(answer: _Answer, count: int, allowed: Sequence[str]) -> tuple[tuple[Ruling, ...], list[str]]:
-    kept = tuple(each for each in answer.rulings if 0 < each.number <= count and each.want in allowed)
-    missing = set(range(1, count + 1)) - {each.number for each in kept}
-    return kept, [f"nothing is said of situation {number}" for number in sorted(missing)]
-
-
-def ruled(case: Case, ruling: Ruling | None, questions: list[Question], *, shown: Case | None = None) -> list[Case]:
-    """Return a disputed case with the referee's outcome, or nothing if the sentences do not decide the case.
-
-    The owner is told through a question unless the referee agrees with the case. `shown` is the part of the case that
-    the owner sees.
+    Also return the rulings on `more` situations. The owner is told through a question wherever the referee does not
+    agree with a case.
     """
-    shown = shown or {name: part for name, part in case.items() if name not in ("policy", "note")}
-    if ruling is None or ruling.want == "unclear":
-        why = ruling.why if ruling is not None else "the referee did not decide it"
-        questions.append(Question("a case that is not settled", f"`{case.get('note', '')}`: {why}", shown))
-        return []
-    if ruling.want == case.get("want"):
-        return [case]
-    text = f"`{case.get('note', '')}` wanted {case.get('want')}; the referee decided {ruling.want}: {ruling.why}"
-    questions.append(Question("a case that was corrected", text, shown))
-    return [{**case, "want": ruling.want}]
+    order = sorted(disputed)
+    rulings = rule_on(desk, [*(cases[index] for index in order), *more], wants, shown)
+    by_index = dict(zip(order, rulings, strict=False))
+    kept: list[Case] = []
+    for index, case in enumerate(cases):
+        ruling = by_index.get(index)
+        want = ruling.want if ruling is not None else case.get("want")
+        if ruling is not None and want == "unclear":
+            text = f"`{case.get('note', '')}`: {ruling.why}"
+            questions.append(Question("a case that is not settled", text, without_names(case)))
+            continue
+        if ruling is not None and want != case.get("want"):
+            text = f"`{case.get('note', '')}` wanted {case.get('want')}; the referee decided {want}: {ruling.why}"
+            questions.append(Question("a case that was corrected", text, without_names(case)))
+        kept.append({**case, "want": want})
+    return kept, rulings[len(order) :]
+
+
+def without_names(case: Case) -> Case:
+    """Return the part of a case that a question shows as its input."""
+    return {name: part for name, part in case.items() if name not in ("policy", "note")}

@@ -4,10 +4,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
-from bylaw.compile.card import Card, names_in, schema_text
-from bylaw.compile.things import Schema, Things, insides, keys_of, section, shown_as
+from bylaw.compile.card import Card
+from bylaw.compile.schema import Schema, listed, names_in, record, schema_text, section
+from bylaw.compile.things import Place, Things, insides, keys_of, read_tool, shown_as
 
 _LONGEST = 24_000
 """The maximum number of characters about tools in one question."""
@@ -20,8 +21,8 @@ _ORDER = re.compile(
     re.IGNORECASE,
 )
 """Phrases that state the order of several checks."""
-_DAYS = ("date", "day")
-"""If the name of a key part contains one of these words, the part is a day."""
+_DAY = re.compile(r"(^|_)(date|day)$")
+"""Matches the name of a key part that is a day."""
 
 
 def bound_tools_text(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
@@ -31,50 +32,40 @@ def bound_tools_text(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
 
 def code_notes(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
     """Return notes on writing code for the entities within reach. Empty if no notes apply."""
-    return _lists_note(cards, tools) + _days_note(things, cards, tools) + _order_note(things, cards, tools, sentences)
+    near = _near(things, cards, tools)
+    notes = [*_lists_notes(cards, tools), *_day_notes(things, near if tools else set())]
+    if len(near) >= _SEVERAL and not _ORDER.search(sentences):
+        notes.append(
+            "The document gives no order, so settle first what needs the fewest facts: what the arguments alone settle,"
+            " then what the record that the call names settles, and only then look at records behind it. A call that"
+            " one condition settles by itself needs no fact of another."
+        )
+    return "".join(f"\n{note}" for note in notes)
 
 
-def _order_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
-    """If several entities are within reach and no order of checks is stated, advise starting with the check that needs
-    the fewest facts.
-    """
-    if len(_near(things, cards, tools)) < _SEVERAL or _ORDER.search(sentences):
-        return ""
-    return (
-        "\nThe document gives no order, so settle first what needs the fewest facts: what the arguments alone settle,"
-        " then what the record that the call names settles, and only then look at records behind it. A call that one"
-        " condition settles by itself needs no fact of another."
-    )
+def _lists_notes(cards: Mapping[str, Card], tools: Iterable[str]) -> list[str]:
+    """If a bound tool has several list arguments, advise how to loop over them together."""
+    for tool in tools:
+        parameters = cards[tool].parameters
+        lists = [name for name, schema in parameters.items() if record(schema).get("type") == "array"]
+        if len(lists) > 1:
+            return [
+                f"Two lists are walked side by side with `for a, b in zip(call.{lists[0]}, call.{lists[1]})`;"
+                " `enumerate(list)` gives positions, `len(list)` the length."
+            ]
+    return []
 
 
-def _days_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> str:
+def _day_notes(things: Things, near: set[str]) -> list[str]:
     """If an entity's key contains a day, point out that the calendar often decides."""
-    for name in things.entities if tools else ():
-        keys = keys_of(things.entities[name])
-        day = next((key for key in keys if key in _DAYS or key.endswith(tuple(f"_{each}" for each in _DAYS))), None)
-        if day is not None and name in _near(things, cards, tools):
-            return (
-                f"\nWhat the calendar settles needs no record: a {name} of a day to come"
+    for name in (each for each in things.entities if each in near):
+        if day := next(filter(_DAY.search, keys_of(things.entities[name])), None):
+            return [
+                f"What the calendar settles needs no record: a {name} of a day to come"
                 f" (`date(x.{day}) > date(now())`) has neither begun nor ended, so a guard that asks whether one has"
                 " looks at its record only where the day has come."
-            )
-    return ""
-
-
-def _lists_note(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
-    """If a bound tool has several list arguments, advise how to loop over them together."""
-    for tool in dict.fromkeys(tools):
-        lists = [
-            name
-            for name, schema in cards[tool].parameters.items()
-            if cast(dict[str, Any], schema or {}).get("type") == "array"
-        ]
-        if len(lists) > 1:
-            return (
-                f"\nTwo lists are walked side by side with `for a, b in zip(call.{lists[0]}, call.{lists[1]})`;"
-                " `enumerate(list)` gives positions, `len(list)` the length."
-            )
-    return ""
+            ]
+    return []
 
 
 def other_tools_text(cards: Mapping[str, Card], tools: Iterable[str], sentences: str) -> str:
@@ -130,11 +121,11 @@ def things_text(
     records.
     """
     near = _near(things, cards, tools) | _named(things, sentences)
-    bodies = {name: cast(dict[str, Any], body) for name, body in things.entities.items() if name in near}
     inside = insides(things, cards)
     lines = [
-        _thing(name, body, _read_by(body, cards), inside) + _made_by(name, body, things)
-        for name, body in bodies.items()
+        _thing(name, body, cards, inside) + _made_by(name, body, things)
+        for name, body in things.entities.items()
+        if name in near
     ]
     if request:
         can_be_none = any(str(section(request, name).get("type")).endswith("?") for name in request)
@@ -161,19 +152,20 @@ def _made_by(name: str, body: Mapping[str, Any], things: Things) -> str:
 
 
 def _near(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> set[str]:
+    """Return the entities that the tools' arguments lead to, directly or through records. If there are none, return
+    all.
+    """
     inside = insides(things, cards)
     names = {name for tool in tools for name in names_in({"properties": cards[tool].parameters})}
     near: set[str] = set()
-    while True:
-        found = {
-            name for name, body in things.entities.items() if name not in near and _is_reached(keys_of(body), names)
-        }
-        if not found:
-            return near or set(things.entities)
+    while found := {
+        name for name, body in things.entities.items() if name not in near and _is_reached(keys_of(body), names)
+    }:
         near |= found
         for name in found:
-            fields = cast(dict[str, Any], things.entities[name].get("fields") or {}).keys()
-            names |= fields | {inner for field in fields for inner in names_in(inside.get((name, field)))}
+            fields = section(things.entities[name], "fields").keys()
+            names = names | fields | {inner for field in fields for inner in names_in(inside.get((name, field)))}
+    return near or set(things.entities)
 
 
 def _named(things: Things, sentences: str) -> set[str]:
@@ -181,10 +173,7 @@ def _named(things: Things, sentences: str) -> set[str]:
     that no other entity has.
     """
     text = f" {' '.join(_singular(sentences))} "
-    fields = {
-        name: cast(dict[str, Any], cast(dict[str, Any], body).get("fields") or {})
-        for name, body in things.entities.items()
-    }
+    fields = {name: section(body, "fields") for name, body in things.entities.items()}
     owners = Counter(field for own in fields.values() for field in own)
     spoken = {field for field in owners if owners[field] == 1 and len(_singular(field)) > 1}
     return {
@@ -210,41 +199,32 @@ def _leads(name: str, key: str) -> bool:
     return name == key or name.endswith(f"_{key}") or (key.endswith("_id") and name == f"{key.removesuffix('_id')}s")
 
 
-def _read_by(body: Mapping[str, Any], cards: Mapping[str, Card]) -> Mapping[str, Any]:
-    read = body.get("read")
-    tool = cast(dict[str, Any], read).get("tool") if isinstance(read, dict) else read
-    return cards[str(tool)].parameters if str(tool) in cards else {}
+def _thing(name: str, body: Mapping[str, Any], cards: Mapping[str, Card], inside: Mapping[Place, Schema]) -> str:
+    """Describe an entity: its key, its fields, and the records inside its fields."""
+    look_up = cards.get(read_tool(body))
+    arguments = look_up.parameters if look_up is not None else {}
+    words = {part: record(arguments.get(part)).get("enum") for part in keys_of(body)}
+    key = ", ".join(f"{part}: {field_kind(values)}" if values else part for part, values in words.items())
+    kinds = [
+        f"{field} {field_kind(spec)}{_notes(record(spec))}"
+        + (f" {schema_text(inside[name, field])}" if (name, field) in inside else "")
+        for field, spec in section(body, "fields").items()
+    ]
+    return f"{name}[{key}]: {'; '.join(kinds)}"
 
 
-def _thing(
-    name: str, body: Mapping[str, Any], arguments: Mapping[str, Any], inside: Mapping[tuple[str, str], Schema]
-) -> str:
-    fields = cast(dict[str, Any], body.get("fields") or {})
-    words = {part: cast(dict[str, Any], arguments.get(part) or {}).get("enum") for part in keys_of(body)}
-    key = ", ".join(f"{part}: {field_kind(listed)}" if listed else part for part, listed in words.items())
-    kinds = {field: field_kind(spec) + _gathered(spec) + _unless_set(spec) for field, spec in fields.items()}
-    kinds |= {
-        field: f"{kinds[field]} {schema_text(inside[name, field])}" for field in fields if (name, field) in inside
-    }
-    return f"{name}[{key}]: {'; '.join(f'{field} {kind}' for field, kind in kinds.items())}"
-
-
-def _gathered(spec: Any) -> str:
-    record = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
-    return f" of every {str(record['keys_of']).partition('.')[0]} with this key" if record.get("keys_of") else ""
-
-
-def _unless_set(spec: Any) -> str:
-    record = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
-    return f" ({json.dumps(record['default'])} where it is not set)" if "default" in record else ""
+def _notes(spec: Mapping[str, Any]) -> str:
+    """Describe the default of a field, and the entities that a field of keys lists."""
+    gathered = f" of every {str(spec['keys_of']).partition('.')[0]} with this key" if spec.get("keys_of") else ""
+    return gathered + (f" ({json.dumps(spec['default'])} where it is not set)" if "default" in spec else "")
 
 
 def field_kind(spec: Any) -> str:
     """Return a field's type in one word, or its possible values."""
     if isinstance(spec, list):
-        return "|".join(map(str, cast(list[Any], spec)))
-    if isinstance(spec, dict):
-        record = cast(dict[str, Any], spec)
-        kind = str(record.get("type", "string"))
-        return field_kind(record["values"]) + "|None" * kind.endswith("?") if record.get("values") else kind
-    return str(spec)
+        return "|".join(map(str, listed(spec)))
+    if not isinstance(spec, dict):
+        return str(spec)
+    kind = str(record(spec).get("type", "string"))
+    values = record(spec).get("values")
+    return field_kind(values) + ("|None" if kind.endswith("?") else "") if values else kind

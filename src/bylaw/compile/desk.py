@@ -5,7 +5,7 @@ together, and the stages run again. Each stage is therefore a pure function of i
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from bylaw.errors import BylawError
 from bylaw.llm import Answer, Chat, ModelMessage, Request, Usage
-from bylaw.llm.chat import ChatError, bare_json, schema_of, unfenced
-from bylaw.llm.chat import render as render_file
+from bylaw.llm.chat import ChatError, bare_json, render, schema_of, unfenced
 from bylaw.policy.yaml import YamlError, read_yaml
 
 Given = ParamSpec("Given")
@@ -35,8 +34,6 @@ class Outcome(Struct, Generic[Made], frozen=True):
     made: Made
     complaints: tuple[str, ...]
     """The remaining complaints about the last answer."""
-    rounds: int
-    """The number of times the question was asked."""
 
 
 class Unanswered(Exception):
@@ -68,8 +65,6 @@ class Desk:
         """Every request whose answer was used in the last run."""
         self.usage = Usage()
         """The tokens used by these requests and answers, if known."""
-        self.can_ask = True
-        """Whether new questions can be asked. False if the answers come from a recording."""
         self.gives_up = False
         """Whether to continue without missing answers. The affected policies then have no check."""
 
@@ -106,17 +101,6 @@ class Desk:
             raise Unanswered
         return made
 
-    def attempt(self, work: Callable[[], Made]) -> Made | None:
-        """Return the result of `work`, or None if `work` needs an answer that cannot be requested."""
-        wanted = dict(self.wanted)
-        try:
-            return work()
-        except Unanswered:
-            if self.can_ask:
-                raise
-            self.wanted = wanted
-            return None
-
     def fetch(self, chat: Chat) -> None:
         """Ask all recorded questions. Raises `Pending` if answers are still missing."""
         requests = list(self.wanted.values())
@@ -134,21 +118,18 @@ class Desk:
         empty: Made,
         attempt: int = 1,
     ) -> Outcome[Made]:
-        """Ask a stage's question. If the answer is unreadable, return `empty`."""
-        request = prompt.request(shown, attempt)
-        return self.converse(request, lambda text: prompt.judged(text, judge, empty), rounds=prompt.rounds)
+        """Ask a question. A faulty answer goes back to its author with complaints, up to the prompt's number of rounds.
 
-    def converse(self, request: Request, judge: Judge[str, Made], *, rounds: int) -> Outcome[Made]:
-        """Ask a question. While the answer is faulty, return it to its author with complaints. Stop after `rounds`
-        rounds.
+        If the last answer is unreadable, return `empty`.
         """
-        for number in range(1, rounds + 1):
+        request = prompt.request(shown, attempt)
+        for number in range(1, prompt.rounds + 1):
             answer = self.answer(request)
-            made, complaints = judge(answer.text)
+            made, complaints = prompt.judged(answer.text, judge, empty)
             if answer.fault:
                 complaints = _of_fault(answer, complaints)
-            if not complaints or number == rounds:
-                return Outcome(made, tuple(complaints), number)
+            if not complaints or number == prompt.rounds:
+                return Outcome(made, tuple(complaints))
             request = sent_back(request, answer.text, complaints)
             if answer.fault == "truncated":
                 request = replace(request, max_tokens=2 * request.max_tokens)
@@ -178,8 +159,6 @@ def sent_back(request: Request, answer: str, complaints: Sequence[str]) -> Reque
 
 _FOLDER = Path(__file__).parent / "prompts"
 
-render = partial(render_file, _FOLDER)
-
 
 class Unreadable(Exception):
     """The answer has the wrong form. The message is meant for its author."""
@@ -198,9 +177,7 @@ class Prompt(Struct, Generic[Data], frozen=True):
     folder: Path = _FOLDER
 
     def request(self, shown: Mapping[str, str], attempt: int = 1) -> Request:
-        return render_file(
-            self.folder, self.name, shown, schema=self.schema, attempt=attempt, max_tokens=self.max_tokens
-        )
+        return render(self.folder, self.name, shown, schema=self.schema, attempt=attempt, max_tokens=self.max_tokens)
 
     def judged(self, text: str, judge: Judge[Data, Made], empty: Made) -> tuple[Made, list[str]]:
         """Return an answer's result and its faults."""

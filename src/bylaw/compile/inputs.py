@@ -24,9 +24,8 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.compile.bench import Bench, Case
-from bylaw.compile.card import names_in
 from bylaw.compile.plausible import Plausible, arguments_of
-from bylaw.compile.things import Schema, holds_records
+from bylaw.compile.schema import Schema, holds_records, names_in
 from bylaw.engine.finished import verdicts
 from bylaw.facts.entity import ABSENT, Entity, Field, Key, NoValue
 from bylaw.facts.value import coerce, key_of, leaves
@@ -406,7 +405,7 @@ def _names(bench: Bench) -> set[str]:
     schema = bench.base.schema
     found = {name for entity in schema.entities.values() for name in (entity.name, *entity.key, *entity.fields)}
     for card in bench.cards.values():
-        found |= {*card.parameters, *names_in(card.output), *names_in({"properties": card.parameters})}
+        found |= names_in(card.output) | names_in({"properties": card.parameters})
     return found
 
 

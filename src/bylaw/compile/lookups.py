@@ -11,11 +11,13 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.compile.bench import Bench, fault_text
-from bylaw.compile.card import Card, names_in
+from bylaw.compile.card import Card
 from bylaw.compile.check import Check
-from bylaw.compile.context import catalogue_with_results, field_kind, keys_of
+from bylaw.compile.context import catalogue_with_results, field_kind
 from bylaw.compile.desk import Desk, Outcome, Prompt, Unreadable, grouped, stage
 from bylaw.compile.guards import functions_of
+from bylaw.compile.schema import names_in
+from bylaw.compile.things import keys_of
 from bylaw.facts.entity import UNSEEN, Entity
 from bylaw.facts.schema import Schema
 from bylaw.facts.value import coerce

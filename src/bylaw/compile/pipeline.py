@@ -26,7 +26,6 @@ from bylaw.compile.sort import Sorted, request_fields, sort
 from bylaw.compile.things import Things, asks_who_it_is, describe
 from bylaw.errors import BylawError, UsageError
 from bylaw.llm import Chat, Pending
-from bylaw.llm.recorded import Recorded
 from bylaw.llm.source import at_hand
 from bylaw.policy.document import Document, stated_clock
 from bylaw.rule.structure import Embedder
@@ -123,7 +122,6 @@ def compile_pack(
     """
     require_tools(source.cards)
     desk = Desk(at_hand(chat))
-    desk.can_ask = not isinstance(chat, Recorded) or chat.behind is not None
     benches: list[Bench] = []
     while True:
         desk.begin()

@@ -10,7 +10,7 @@ from datetime import datetime
 from operator import ge, gt, le, lt
 from typing import Any, cast
 
-from bylaw.compile.things import Schema, section
+from bylaw.compile.schema import Schema, record, section
 
 _OFTEN = 5
 """The minimum number of records that prove an order of dates, or of calls that prove a list's minimum length."""
@@ -35,9 +35,9 @@ class Plausible:
         earlier: dict[tuple[str, str, str], set[tuple[datetime, datetime]]] = {}
         """Pairs of dates with the earlier date first, keyed by path and by the names of both fields."""
         for owner, whole in recorded:
-            for path, record in _records(owner, whole):
-                self._negative |= {(path, name) for name, value in record.items() if _is_negative(value)}
-                moments = _moments(record)
+            for path, found in _records(owner, whole):
+                self._negative |= {(path, name) for name, value in found.items() if _is_negative(value)}
+                moments = _moments(found)
                 for one, first in moments.items():
                     for other, last in moments.items():
                         if first < last:
@@ -56,16 +56,16 @@ class Plausible:
             return False
         if any(self._is_short(owner, name, value) for name, value in values.items()):
             return False
-        return all(self._fits(path, record) for path, record in _records(owner, values))
+        return all(self._fits(path, found) for path, found in _records(owner, values))
 
     def _is_short(self, owner: str, name: str, value: Any) -> bool:
         lengths = self._lengths.get((owner, name), [])
         return isinstance(value, list) and len(lengths) >= _OFTEN and len(cast(list[Any], value)) < min(lengths)
 
-    def _fits(self, path: str, record: Mapping[str, Any]) -> bool:
-        if any(_is_negative(value) and (path, name) not in self._negative for name, value in record.items()):
+    def _fits(self, path: str, values: Mapping[str, Any]) -> bool:
+        if any(_is_negative(value) and (path, name) not in self._negative for name, value in values.items()):
             return False
-        moments = _moments(record)
+        moments = _moments(values)
         return not any(
             at == path and first in moments and last in moments and moments[first] > moments[last]
             for at, first, last in self._ordered
@@ -74,19 +74,19 @@ class Plausible:
 
 def _is_out_of_bounds(value: Any, schema: Any) -> bool:
     """Whether any number or list length, at any depth, is outside the schema's bounds."""
-    record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
+    found = record(schema)
     if isinstance(value, list):
         items = cast(list[Any], value)
-        inner = record.get("items")
-        return len(items) < record.get("minItems", 0) or any(_is_out_of_bounds(each, inner) for each in items)
+        return len(items) < found.get("minItems", 0) or any(
+            _is_out_of_bounds(each, found.get("items")) for each in items
+        )
     if isinstance(value, dict):
-        inner, parts = record.get("additionalProperties"), section(record, "properties")
+        inner, parts = found.get("additionalProperties"), section(found, "properties")
         return any(
             _is_out_of_bounds(part, parts.get(name, inner)) for name, part in cast(dict[str, Any], value).items()
         )
-    if not isinstance(value, int | float):
-        return False
-    return any(name in record and is_outside(value, record[name]) for name, is_outside in _BOUNDS.items())
+    is_number = isinstance(value, int | float)
+    return is_number and any(name in found and is_outside(value, found[name]) for name, is_outside in _BOUNDS.items())
 
 
 _BOUNDS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -103,18 +103,17 @@ def _records(path: str, value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         for item in cast(list[Any], value):
             yield from _records(path, item)
     elif isinstance(value, dict):
-        record = cast(dict[str, Any], value)
-        yield path, record
-        for name, part in record.items():
+        yield path, cast(dict[str, Any], value)
+        for name, part in cast(dict[str, Any], value).items():
             yield from _records(f"{path}.{name}", part)
 
 
 def _declared_negative(path: str, schema: Any) -> Iterator[Place]:
-    record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
-    if record.get("type") == "array":
-        yield from _declared_negative(path, record.get("items"))
-    for name, part in section(record, "properties").items():
-        if section({"": part}, "").get("minimum", 0) < 0:
+    found = record(schema)
+    if found.get("type") == "array":
+        yield from _declared_negative(path, found.get("items"))
+    for name, part in section(found, "properties").items():
+        if record(part).get("minimum", 0) < 0:
             yield path, name
         yield from _declared_negative(f"{path}.{name}", part)
 

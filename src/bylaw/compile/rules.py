@@ -5,19 +5,20 @@ The cases are written separately.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.compile.bench import Bench, Case, cases_answer, fault_text
-from bylaw.compile.check import UNANSWERED, Check, Question, rule_on, ruled, settled
+from bylaw.compile.check import Check, Question, arbitrated, cases_by_policy, settled
 from bylaw.compile.context import bound_tools_text, catalogue_text
 from bylaw.compile.desk import Desk, Prompt, Unanswered, grouped, sent_back, stage, yaml_answer
-from bylaw.compile.extract import Draft
 from bylaw.compile.inputs import ADVICE, rule_complaint
 from bylaw.compile.naming import digest_of, used_in
+from bylaw.compile.schema import listed, record, section
 from bylaw.compile.sort import Sorted, draft_text
+from bylaw.compile.span import Draft
 from bylaw.llm import Request
 from bylaw.policy.statement import Policy
 from bylaw.review.case import OPEN, CaseResult, run_cases
@@ -25,12 +26,17 @@ from bylaw.scan.written import dump
 
 _TOGETHER = 8
 REPAIRS = 2
+_WANTS = ("kept", "broken")
 
 
 class Written(Struct, frozen=True):
+    """The rules in an answer."""
+
     predicates: dict[str, Any]
     formulas: dict[str, str]
+    """The formula of each policy."""
     cannot: dict[str, str]
+    """Policies without a rule, with the reasons."""
 
     def of(self, policy: str) -> dict[str, Any]:
         """Return `rules.yaml` with the rule for one policy and that policy's own predicate names."""
@@ -59,22 +65,16 @@ def write_rules(
     for group in grouped([draft for draft in bound if draft.id not in checks], _TOGETHER):
         policies_shown = "\n\n".join(draft_text(draft) for draft in group)
         shown = {"general": general, "tools": catalogue_text(bench.cards, policies_shown), "policies": policies_shown}
-        answers = _ask(desk, bench, [_policy(draft) for draft in group], shown)
+        answers = _ask(desk, bench, [each.id for each in group], shown)
         for draft in group:
-            settle = partial(_settle, desk, bench, draft, *answers, shown) if answers is not None else None
-            check = settled(draft.id, settle) if settle is not None else None
-            made = replace(check, shown=digests[draft.id]) if check is not None else None
-            checks[draft.id] = made or Check(draft.id, failed=UNANSWERED)
+            settle = partial(_settle, _Trying(desk, bench, draft, shown), *answers) if answers is not None else None
+            checks[draft.id] = settled(draft.id, digests[draft.id], settle)
     return checks
-
-
-def _policy(draft: Draft) -> Policy:
-    return Policy(draft.id, "rule", draft.definition)
 
 
 @stage
 def _ask(
-    desk: Desk, bench: Bench, policies: Sequence[Policy], shown: Mapping[str, str]
+    desk: Desk, bench: Bench, policies: Sequence[str], shown: Mapping[str, str]
 ) -> tuple[Mapping[str, list[Case]], Written]:
     cases = stage(desk.ask)(_CASES, shown, partial(_judged_cases, policies=policies), empty={})
     rules = desk.ask(_RULES, shown, partial(_judged_rules, policies=policies, bench=bench), empty=_NOTHING)
@@ -84,95 +84,114 @@ def _ask(
 
 
 @stage
-def _settle(
-    desk: Desk,
-    bench: Bench,
-    draft: Draft,
-    given: Mapping[str, list[Case]],
-    written: Written,
-    shown: Mapping[str, str],
-) -> Check:
+def _settle(trying: "_Trying", given: Mapping[str, list[Case]], written: Written) -> Check:
     """Check a rule against its cases. A referee decides failed cases, and then the rule is repaired."""
-    policy = _policy(draft)
-    cases: Sequence[Case] = given.get(draft.id, [])
-    if policy.id not in written.formulas:
-        why = written.cannot.get(policy.id) or "no rule was written"
-        return Check(policy.id, cases=tuple(cases), failed=why)
+    name = trying.policy.id
+    cases: Sequence[Case] = given.get(name, [])
+    if name not in written.formulas:
+        return Check(name, cases=tuple(cases), failed=written.cannot.get(name) or "no rule was written")
     questions: list[Question] = []
-    cases = _decidable_cases(bench, policy, written.of(policy.id), cases, questions)
-    disputed = [index for index, wrong in enumerate(_results(bench, policy, written.of(policy.id), cases)) if wrong]
-    if disputed:
-        rulings = rule_on(
-            desk,
-            [cases[index] for index in disputed],
-            ("kept", "broken"),
-            {"policy": draft_text(draft), "general": shown["general"], "things": "none", "now": "not given"},
-        )
-        kept: list[Case] = []
-        for index, case in enumerate(cases):
-            ruling = rulings.get(disputed.index(index)) if index in disputed else None
-            kept += ruled(case, ruling, questions, shown=case) if index in disputed else [case]
-        cases = kept
-    request = _RULES.request({**shown, "policies": draft_text(draft)})
-    own = written.of(policy.id)
+    own = written.of(name)
+    cases = trying.arbitrated(own, trying.decidable(own, cases, questions), questions)
+    request = trying.request
     tried: list[tuple[dict[str, Any], list[str]]] = []
     why = ""
     for repairs in range(REPAIRS + 1):
-        faults = bench.rule_faults([policy], own)
-        results = [] if faults else _results(bench, policy, own, cases)
+        faults = trying.faults(own)
+        results = [] if faults else trying.results(own, cases)
         wrong = faults or [each for each in results if each]
         if not wrong:
-            own = _looked_at_again(desk, bench, policy, own, cases, request, questions)
-            return Check(policy.id, rules=own, cases=tuple(cases), questions=tuple(questions), repairs=repairs)
+            own = trying.tried_on_logs(own, cases, request, questions)
+            return Check(name, rules=own, cases=tuple(cases), questions=tuple(questions), repairs=repairs)
         why = why or wrong[0]
         if results:
             tried.append((own, results))
         if repairs == REPAIRS:
             break
-        # The question is about one policy, so it shows only that part of the first answer.
         request = sent_back(request, dump(own), wrong)
-        judge = partial(_judged_rules, policies=[policy], bench=bench)
-        made, _ = _RULES.judged(desk.answer(request).text, judge, _NOTHING)
-        if policy.id not in made.formulas:
-            why = made.cannot.get(policy.id, "the repair has no rule for it")
+        made = trying.answer(request)
+        if name not in made.formulas:
+            why = made.cannot.get(name, "the repair has no rule for it")
             break
-        own = made.of(policy.id)
-    return _nearest(policy, tried, cases, questions) or Check(
-        policy.id,
-        cases=tuple(cases),
-        questions=tuple(questions),
-        failed=f"no rule passes its cases: {why}",
-        repairs=REPAIRS,
+        own = made.of(name)
+    failed = f"no rule passes its cases: {why}"
+    return _nearest(name, tried, cases, questions) or Check(
+        name, cases=tuple(cases), questions=tuple(questions), failed=failed, repairs=REPAIRS
     )
 
 
-def _looked_at_again(
-    desk: Desk,
-    bench: Bench,
-    policy: Policy,
-    own: dict[str, Any],
-    cases: Sequence[Case],
-    request: Request,
-    questions: list[Question],
-) -> dict[str, Any]:
-    """Reconsider a rule that most recorded conversations break. If they also break the new rule, ask the owner."""
-    told = rule_complaint(bench, policy, own)
-    if not told:
+class _Trying:
+    """Tries versions of one policy's rule on cases and recorded conversations."""
+
+    def __init__(self, desk: Desk, bench: Bench, draft: Draft, shown: Mapping[str, str]) -> None:
+        self._desk, self._bench = desk, bench
+        self.policy = Policy(draft.id, "rule", draft.definition)
+        self._shown = {"policy": draft_text(draft), "general": shown["general"], "things": "none", "now": "not given"}
+        # The question is about one policy, so it shows only that part of the first answer.
+        self.request = _RULES.request({**shown, "policies": draft_text(draft)})
+
+    def faults(self, rules: Mapping[str, Any]) -> list[str]:
+        return self._bench.rule_faults([self.policy], rules)
+
+    def answer(self, request: Request) -> Written:
+        """Return the rule in the answer to a repair. Raises Unanswered if there is no answer yet."""
+        judge = partial(_judged_rules, policies=[self.policy.id], bench=self._bench)
+        return _RULES.judged(self._desk.answer(request).text, judge, _NOTHING)[0]
+
+    def _run(self, rules: Mapping[str, Any], cases: Sequence[Case]) -> list[Any]:
+        return list(run_cases(self._bench.with_rules([self.policy], rules, cases))) if cases else []
+
+    def results(self, rules: Mapping[str, Any], cases: Sequence[Case]) -> list[str]:
+        """Return what is wrong with a rule in each case. Empty if the case passes."""
+        found: list[str] = []
+        for result, case in zip(self._run(rules, cases), cases, strict=True):
+            if isinstance(result, CaseResult):
+                shown = {"events": case.get("events")}
+                told = f"`{result.note}`: {shown}: wanted {result.want}, got {result.got}"
+                found.append("" if result.passed else told)
+            else:
+                found.append(fault_text(result, case))
+        return found
+
+    def decidable(self, rules: Mapping[str, Any], cases: Sequence[Case], questions: list[Question]) -> Sequence[Case]:
+        """Return the cases without breaches that the predicates, as worded, cannot detect. No repair of the rule could
+        make such cases pass.
+        """
+        if not cases or self.faults(rules):
+            return cases
+        kept: list[Case] = []
+        for result, case in zip(self._run(rules, cases), cases, strict=True):
+            if isinstance(result, CaseResult) and result.got == OPEN:
+                text = f"`{case.get('note', '')}`: whether it breaks the rule, the words alone do not tell"
+                questions.append(Question("a breach that stays open", text, case))
+            else:
+                kept.append(case)
+        return kept if {*_WANTS} <= {str(case["want"]) for case in kept} else cases
+
+    def arbitrated(self, rules: Mapping[str, Any], cases: Sequence[Case], questions: list[Question]) -> Sequence[Case]:
+        """Return the cases after the referee has decided those that fail."""
+        disputed = [index for index, wrong in enumerate(self.results(rules, cases)) if wrong]
+        return arbitrated(self._desk, cases, disputed, _WANTS, self._shown, questions)[0]
+
+    def tried_on_logs(
+        self, own: dict[str, Any], cases: Sequence[Case], request: Request, questions: list[Question]
+    ) -> dict[str, Any]:
+        """Reconsider a rule that most recorded conversations break. If they also break the new rule, ask the owner."""
+        told = rule_complaint(self._bench, self.policy, own)
+        if not told:
+            return own
+        made = self.answer(sent_back(request, dump(own), [told]))
+        if self.policy.id in made.formulas:
+            other = made.of(self.policy.id)
+            if not self.faults(other) and not any(self.results(other, cases)):
+                own, told = other, rule_complaint(self._bench, self.policy, other)
+        if told:
+            questions.append(Question("recorded conversations", told.partition(ADVICE)[0]))
         return own
-    text = desk.attempt(lambda: desk.answer(sent_back(request, dump(own), [told])).text)
-    judge = partial(_judged_rules, policies=[policy], bench=bench)
-    made, _ = _RULES.judged(text or "", judge, _NOTHING)
-    if policy.id in made.formulas:
-        other = made.of(policy.id)
-        if not bench.rule_faults([policy], other) and not any(_results(bench, policy, other, cases)):
-            own, told = other, rule_complaint(bench, policy, other)
-    if told:
-        questions.append(Question("recorded conversations", told.partition(ADVICE)[0]))
-    return own
 
 
 def _nearest(
-    policy: Policy,
+    policy: str,
     tried: Sequence[tuple[dict[str, Any], list[str]]],
     cases: Sequence[Case],
     questions: Sequence[Question],
@@ -185,77 +204,28 @@ def _nearest(
     for rules, results in sorted(tried, key=lambda each: sum(map(bool, each[1]))):
         passed = [case for case, wrong in zip(cases, results, strict=True) if not wrong]
         missed = [case for case, wrong in zip(cases, results, strict=True) if wrong]
-        if {"kept", "broken"} <= {str(case["want"]) for case in passed} and all(
-            case["want"] == "broken" for case in missed
-        ):
-            missed_questions = tuple(
-                Question("a breach that the rule does not find", f"`{case.get('note', '')}`", case) for case in missed
-            )
-            made = (*questions, *missed_questions)
-            return Check(policy.id, rules=rules, cases=tuple(passed), questions=made, repairs=REPAIRS)
+        if {*_WANTS} <= {str(case["want"]) for case in passed} and all(case["want"] == "broken" for case in missed):
+            about = "a breach that the rule does not find"
+            told = (Question(about, f"`{case.get('note', '')}`", case) for case in missed)
+            return Check(policy, rules=rules, cases=tuple(passed), questions=(*questions, *told), repairs=REPAIRS)
     return None
 
 
-def _decidable_cases(
-    bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case], questions: list[Question]
-) -> Sequence[Case]:
-    """Return the cases without breaches that the predicates, as worded, cannot detect. No repair of the rule could make
-    such cases pass.
-    """
-    if not cases or bench.rule_faults([policy], rules):
-        return cases
-    kept: list[Case] = []
-    for result, case in zip(run_cases(bench.with_rules([policy], rules, cases)), cases, strict=True):
-        if isinstance(result, CaseResult) and result.got == OPEN:
-            text = f"`{case.get('note', '')}`: whether it breaks the rule, the words alone do not tell"
-            questions.append(Question("a breach that stays open", text, case))
-        else:
-            kept.append(case)
-    return kept if {"kept", "broken"} <= {str(case["want"]) for case in kept} else cases
+def _judged_cases(cases: Sequence[Case], policies: Sequence[str]) -> tuple[dict[str, list[Case]], list[str]]:
+    found, complaints = cases_by_policy(cases, policies, "rule", _WANTS)
+    lacking = [name for name, own in found.items() if {*_WANTS} - {str(case["want"]) for case in own}]
+    return found, complaints + [f"`{name}` needs a case that keeps it and one that breaks it" for name in lacking]
 
 
-def _results(bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case]) -> list[str]:
-    if not cases:
-        return []
-    found: list[str] = []
-    for result, case in zip(run_cases(bench.with_rules([policy], rules, cases)), cases, strict=True):
-        if isinstance(result, CaseResult):
-            shown = {"events": case.get("events")}
-            found.append("" if result.passed else f"`{result.note}`: {shown}: wanted {result.want}, got {result.got}")
-        else:
-            found.append(fault_text(result, case))
-    return found
-
-
-def _judged_cases(listed: Sequence[Case], policies: Sequence[Policy]) -> tuple[dict[str, list[Case]], list[str]]:
-    found: dict[str, list[Case]] = {policy.id: [] for policy in policies}
-    complaints: list[str] = []
-    for case in listed:
-        if case.get("rule") not in found:
-            complaints.append(f"case `{case.get('note', '')}`: `{case.get('rule')}` is not one of the policies")
-        elif case.get("want") not in ("kept", "broken"):
-            complaints.append(f"case `{case.get('note', '')}` wants neither kept nor broken")
-        else:
-            found[case["rule"]].append(case)
-    for name, cases in found.items():
-        if {"kept", "broken"} - {str(case["want"]) for case in cases}:
-            complaints.append(f"`{name}` needs a case that keeps it and one that breaks it")
-    return found, complaints
-
-
-def _judged_rules(data: Mapping[str, Any], policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
-    predicates = cast(dict[str, Any], data.get("predicates") or {})
-    cannot = {str(name): str(why) for name, why in cast(dict[str, Any], data.get("cannot") or {}).items()}
-    formulas: dict[str, str] = {}
-    for body in cast(list[Any], data.get("rules") or []):
-        record = cast(dict[str, Any], body) if isinstance(body, dict) else {}
-        if {"id", "formula"} <= record.keys():
-            formulas[str(record["id"])] = str(record["formula"])
-    ids = {policy.id for policy in policies}
-    complaints = [f"`{name}` is not one of the policies" for name in formulas.keys() - ids]
-    complaints += [f"there is no rule for `{name}`" for name in sorted(ids - formulas.keys() - cannot.keys())]
-    written = Written(predicates, {name: each for name, each in formulas.items() if name in ids}, cannot)
-    for policy in policies:
-        if policy.id in written.formulas:
-            complaints += [f"`{policy.id}`: {fault}" for fault in bench.rule_faults([policy], written.of(policy.id))]
+def _judged_rules(data: Mapping[str, Any], policies: Sequence[str], bench: Bench) -> tuple[Written, list[str]]:
+    cannot = {str(name): str(why) for name, why in section(data, "cannot").items()}
+    rules = [body for each in listed(data.get("rules")) if {"id", "formula"} <= (body := record(each)).keys()]
+    formulas = {str(body["id"]): str(body["formula"]) for body in rules}
+    complaints = [f"`{name}` is not one of the policies" for name in formulas if name not in policies]
+    complaints += [f"there is no rule for `{name}`" for name in sorted({*policies} - formulas.keys() - cannot.keys())]
+    kept = {name: formula for name, formula in formulas.items() if name in policies}
+    written = Written(section(data, "predicates"), kept, cannot)
+    for name in (each for each in policies if each in kept):
+        faults = bench.rule_faults([Policy(name, "rule", "")], written.of(name))
+        complaints += [f"`{name}`: {fault}" for fault in faults]
     return written, complaints

@@ -7,44 +7,45 @@ back for correction.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.compile.card import DEEPEST, Card, has_table, names_in
-from bylaw.compile.desk import Desk, Prompt, Unreadable, prompt_text, stage
+from bylaw.compile.card import Card
+from bylaw.compile.desk import Desk, Prompt, prompt_text, stage, yaml_answer
 from bylaw.compile.naming import digest_of
+from bylaw.compile.schema import Schema, has_table, holds_records, listed, names_in, nested, record, section, words_in
 from bylaw.errors import BylawError, PackError
 from bylaw.facts.call_record import accepted
 from bylaw.facts.entity import UNDECLARED
 from bylaw.facts.observation import NOTHING, Observation, sightings, unreadable
 from bylaw.facts.value import coerce
-from bylaw.llm.chat import unfenced
 from bylaw.pack import Pack
 from bylaw.pack.statements import draft_sentences
 from bylaw.policy.document import Document
-from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.scan.written import dump, packed
 from bylaw.trace import Call, Result, Trajectory
 
 _MOST_WORDS = 20
 """The maximum number of values in an enumeration."""
-OddWords = Mapping[tuple[str, str], set[str | None]]
-"""For each entity and field, recorded values that the enumeration lacks."""
+Place = tuple[str, str]
+"""An entity and one of its fields."""
+OddWords = Mapping[Place, set[str | None]]
+"""Recorded values that a field's enumeration lacks, and None if a field that is not nullable was null."""
 
 
 def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]) -> tuple[list[str], OddWords]:
-    """Return the tools whose observations contradict recorded results, and the look-ups that show nothing.
+    """Compare the observations of the tools in `part` with recorded results.
 
-    For each entity and field, also return the recorded values that the enumeration lacks.
+    Return the complaints: observations that contradict the results, values of the wrong type, and look-ups that show
+    nothing. Also return the recorded values that enumerations lack.
     """
     wrong: Counter[tuple[str, tuple[str, ...]]] = Counter()
     count: Counter[str] = Counter()
-    typed = _Typed()
     for call, result in _results(pack, trajectories):
         if call.tool not in part:
             continue
@@ -58,24 +59,24 @@ def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]
             observations = [each for kind in kinds for each in shows[kind]]
             if unreadable(observations, call.arguments, result.value()) is not None:
                 wrong[call.tool, kinds] += 1
-        for observation in (each for observations in shows.values() for each in observations):
-            typed.add(observation, call, result)
     complaints = [
         f"`{tool}`: {number} of {count[tool]} recorded results show no `{'`, no `'.join(kinds)}` by its observations;"
         " look at the paths and the key"
         for (tool, kinds), number in wrong.items()
         if number * (2 if len(kinds) == 1 else 10) > count[tool]
     ]
+    mistyped, odd = _mistyped(shown for shown in _shown(pack, trajectories) if shown.tool in part)
     silent = [name for name in count if pack.schema.tools[name].effect == "read" and name not in pack.schema.shows]
-    complaints += typed.complaints()
+    complaints += mistyped
     complaints += [
         f"`{name}` reads, and `observations` says nothing of its results; if they show no entity, its effect is `none`"
         for name in silent
     ]
-    return complaints, typed.odd()
+    return complaints, odd
 
 
 def _results(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[Call, Result]]:
+    """Yield the calls that were accepted, with their recorded results."""
     for trajectory in trajectories:
         for result in trajectory.events:
             call = trajectory.events[result.call] if isinstance(result, Result) and result.call is not None else None
@@ -86,81 +87,79 @@ def _results(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[C
                 yield call, result
 
 
+class _Shown(Struct, frozen=True):
+    """An entity that a recorded result shows."""
+
+    tool: str
+    observation: Observation
+    values: dict[str, Any]
+    """The values that the result shows, by field."""
+
+
+def _shown(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[_Shown]:
+    for call, result in _results(pack, trajectories):
+        value = result.value()
+        text = value if isinstance(value, str) else None
+        for observation in (each for shown in pack.schema.shows.get(call.tool, {}).values() for each in shown):
+            for sighting in sightings(observation, call.arguments, value, text, True):
+                values = {name: sighting.show(name) for name in observation.entity.fields}
+                shown = {name: raw for name, raw in values.items() if raw is not NOTHING}
+                yield _Shown(call.tool, observation, shown)
+
+
 def recorded_entities(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each entity that a recorded result shows: its kind and the values shown."""
-    for call, result in _results(pack, trajectories):
-        for observation in (each for shown in pack.schema.shows.get(call.tool, {}).values() for each in shown):
-            for sighting in sightings(observation, call.arguments, result.value(), None, True):
-                values = {name: sighting.show(name) for name in observation.entity.fields}
-                yield observation.entity.name, {name: raw for name, raw in values.items() if raw is not NOTHING}
+    for shown in _shown(pack, trajectories):
+        yield shown.observation.entity.name, shown.values
 
 
 def unshown(pack: Pack, trajectories: Sequence[Trajectory]) -> list[str]:
     """Return a warning for each field that no recorded look-up shows although look-ups show its entity."""
-    shown: dict[str, set[str]] = {}
-    for call, result in _results(pack, trajectories):
-        if pack.schema.tools[call.tool].effect == "write":
-            continue
-        for observation in (each for found in pack.schema.shows.get(call.tool, {}).values() for each in found):
-            for sighting in sightings(observation, call.arguments, result.value(), None, True):
-                names = observation.entity.fields
-                told = {name for name in names if sighting.show(name) is not NOTHING}
-                shown.setdefault(observation.entity.name, set()).update(told)
+    found: dict[str, set[str]] = {}
+    for shown in _shown(pack, trajectories):
+        if pack.schema.tools[shown.tool].effect != "write":
+            found.setdefault(shown.observation.entity.name, set()).update(shown.values)
     return [
         f"`{kind}.{name}`: no recorded look-up shows it, so checks that read it stay undecided"
-        for kind, fields in shown.items()
+        for kind, fields in found.items()
         for name, field in pack.schema.entities[kind].fields.items()
         if name not in fields and name not in pack.schema.entities[kind].key and field.default is UNDECLARED
     ]
 
 
-class _Typed:
-    """Recorded values that do not have their declared type."""
+def _mistyped(every: Iterable[_Shown]) -> tuple[list[str], OddWords]:
+    """Return complaints about recorded values that do not have their declared type, and the values that enumerations
+    lack.
 
-    def __init__(self) -> None:
-        self._seen: Counter[tuple[str, str]] = Counter()
-        self._wrong: dict[tuple[str, str], Counter[str]] = {}
-        self._odd: dict[tuple[str, str], set[str | None]] = {}
-
-    def add(self, observation: Observation, call: Call, result: Result) -> None:
-        value = result.value()
-        text = value if isinstance(value, str) else None
-        for sighting in sightings(observation, call.arguments, value, text, True):
-            for name, field in observation.entity.fields.items():
-                raw = sighting.show(name)
-                if raw is NOTHING:
-                    continue
-                self._seen[observation.entity.name, name] += 1
-                if raw is None and field.type != "boolean":
-                    if field.type != "enum" and not field.nullable:
-                        self._odd.setdefault((observation.entity.name, name), set()).add(None)
-                    continue
-                try:
-                    if raw is None:
-                        raise ValueError(f"`{name}` is null, which could mean anything")
-                    coerce(field, raw)
-                except ValueError as error:
-                    self._wrong.setdefault((observation.entity.name, name), Counter())[str(error)] += 1
-                    if field.type == "enum" and isinstance(raw, str):
-                        self._odd.setdefault((observation.entity.name, name), set()).add(raw)
-
-    def odd(self) -> OddWords:
-        """Return the values that an enumeration lacks, and None for any other field that was `null`.
-
-        If an enumeration lacks most values, its path is wrong and the field is left out.
-        """
-        return {
-            field: words
-            for field, words in self._odd.items()
-            if None in words or self._wrong[field].total() * 2 <= self._seen[field]
-        }
-
-    def complaints(self) -> list[str]:
-        return [
-            f"`{kind}.{name}`: {sum(why.values())} of {self._seen[kind, name]} recorded values are not of its type:"
-            f" {why.most_common(1)[0][0]}; a boolean is true or false"
-            for (kind, name), why in self._wrong.items()
-        ]
+    If an enumeration lacks most values, its path is wrong, so the values are left out.
+    """
+    count: Counter[Place] = Counter()
+    wrong: dict[Place, Counter[str]] = {}
+    odd: dict[Place, set[str | None]] = {}
+    for shown in every:
+        for name, raw in shown.values.items():
+            place, field = (shown.observation.entity.name, name), shown.observation.entity.fields[name]
+            count[place] += 1
+            if raw is None and field.type != "boolean":
+                if field.type != "enum" and not field.nullable:
+                    odd.setdefault(place, set()).add(None)
+                continue
+            try:
+                if raw is None:
+                    raise ValueError(f"`{name}` is null, which could mean anything")
+                coerce(field, raw)
+            except ValueError as error:
+                wrong.setdefault(place, Counter())[str(error)] += 1
+                if field.type == "enum" and isinstance(raw, str):
+                    odd.setdefault(place, set()).add(raw)
+    complaints = [
+        f"`{kind}.{name}`: {why.total()} of {count[kind, name]} recorded values are not of its type:"
+        f" {why.most_common(1)[0][0]}; a boolean is true or false"
+        for (kind, name), why in wrong.items()
+    ]
+    return complaints, {
+        place: words for place, words in odd.items() if None in words or wrong[place].total() * 2 <= count[place]
+    }
 
 
 def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
@@ -169,30 +168,23 @@ def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
     for (kind, name), words in odd.items():
         fields = section(made[kind], "fields")
         spec = fields[name]
-        listed = cast(list[str], spec if isinstance(spec, list) else section({"": spec}, "").get("values") or [])
-        known = [*listed, *sorted(word for word in words if word is not None)]
-        body: dict[str, Any] = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
+        body = record(spec)
+        known = [*(listed(spec) or listed(body.get("values"))), *sorted(word for word in words if word is not None)]
         if None in words:
             # A missing amount, date or text can be null. In an enumeration, the meaning of null is unknown.
-            kind_of = f"{body.get('type') or (spec if isinstance(spec, str) else 'string')}?"
-            wide: Any = {**body, "type": kind_of} if body else kind_of
+            type_ = f"{body.get('type') or (spec if isinstance(spec, str) else 'string')}?"
+            wide: Any = {**body, "type": type_} if body else type_
+        elif len(known) > _MOST_WORDS:
+            wide = "string"
         else:
-            wide = known if len(known) <= _MOST_WORDS else "string"
-            wide = {**body, "values": known} if body and wide != "string" else wide
+            wide = {**body, "values": known} if body else known
         made[kind] = {**made[kind], "fields": {**fields, name: wide}}
     return made
 
 
-def section(data: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a section of an answer. Empty if the section is missing or is not a record."""
-    found = data.get(name)
-    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
-
-
 def shown_as(observed: Any) -> list[str]:
     """Return the entities that a tool's observations show."""
-    listed = cast(list[Any], observed) if isinstance(observed, list) else [observed]
-    return [str(cast(dict[str, Any], each).get("as")) for each in listed if isinstance(each, dict)]
+    return [str(record(each).get("as")) for each in (listed(observed) or [observed]) if isinstance(each, dict)]
 
 
 def with_defaults(
@@ -205,14 +197,9 @@ def with_defaults(
     but that a write sets to true, such as `closed`, defaults to false.
     """
     seen: dict[str, list[tuple[str, frozenset[str]]]] = {}
-    for call, result in _results(pack, trajectories):
-        for observation in (each for shown in pack.schema.shows.get(call.tool, {}).values() for each in shown):
-            if observation.only or observation.text is not None:
-                continue
-            for sighting in sightings(observation, call.arguments, result.value(), None, True):
-                names = observation.entity.fields
-                shown = frozenset(name for name in names if sighting.show(name) is not NOTHING)
-                seen.setdefault(observation.entity.name, []).append((call.tool, shown))
+    for shown in _shown(pack, trajectories):
+        if not shown.observation.only and shown.observation.text is None:
+            seen.setdefault(shown.observation.entity.name, []).append((shown.tool, frozenset(shown.values)))
     made = dict(entities)
     for kind, records in seen.items():
         read = pack.schema.entities[kind].read
@@ -222,12 +209,12 @@ def with_defaults(
         every = [names for _, names in records]
         fields = dict(section(made[kind], "fields"))
         at_times = frozenset[str].union(*every) - frozenset[str].intersection(*every)
-        plain = {name: str(fields[name]) for name in sorted(at_times) if isinstance(fields.get(name), str)}
         empty: dict[str, Any] = {"list": [], "object": {}}
-        fields |= {
-            name: {"type": spec, "default": empty.get(spec)} for name, spec in plain.items() if spec != "boolean"
-        }
-        for name in _made_true(kind, tools) - frozenset[str].union(*every):
+        for name in sorted(at_times):
+            spec = fields.get(name)
+            if isinstance(spec, str) and spec != "boolean":
+                fields[name] = {"type": spec, "default": empty.get(spec)}
+        for name in _set_true(kind, tools) - frozenset[str].union(*every):
             spec = section(fields, name) or {"type": fields.get(name)}
             if spec.get("type") == "boolean":
                 fields[name] = {**spec, "default": False}
@@ -235,20 +222,16 @@ def with_defaults(
     return made
 
 
-def _made_true(kind: str, tools: Mapping[str, Any]) -> set[str]:
-    effects = [each for body in tools.values() for each in _records(section({"": body}, "").get("effects"))]
+def _set_true(kind: str, tools: Mapping[str, Any]) -> set[str]:
+    """Return the fields of an entity that a write sets to true."""
+    effects = [record(each) for body in tools.values() for each in listed(record(body).get("effects"))]
     return {
-        str(name)
+        name
         for each in effects
         if each.get("as") == kind
         for name, value in section(each, "set").items()
         if value is True
     }
-
-
-def _records(value: Any) -> list[dict[str, Any]]:
-    listed = cast(list[Any], value) if isinstance(value, list) else []
-    return [cast(dict[str, Any], each) for each in listed if isinstance(each, dict)]
 
 
 LONGEST = 30_000
@@ -272,14 +255,7 @@ class Things(Struct, frozen=True):
     """A digest of the tools in the question."""
 
 
-def _answer(text: str) -> dict[str, Any]:
-    try:
-        return read_yaml(unfenced(text), file="answer").data
-    except YamlError as error:
-        raise Unreadable(f"not YAML as asked for: {error}") from None
-
-
-_THINGS, _MORE = (Prompt(name, _answer, max_tokens=16_384, rounds=3) for name in ("things", "things_more"))
+_THINGS, _MORE = (Prompt(name, yaml_answer, max_tokens=16_384, rounds=3) for name in ("things", "things_more"))
 
 
 @stage
@@ -346,7 +322,7 @@ def _reads_note(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:
 
 def _words_note(part: Mapping[str, Card], document: Document | None) -> str:
     """Return the document's sentences that contain enumeration values, up to a limit."""
-    words = {word for card in part.values() for word in _listed(card.output)}
+    words = {word for card in part.values() for word in words_in(card.output)}
     if document is None or not words:
         return ""
     named = re.compile(rf"\b({'|'.join(sorted(re.escape(word.replace('_', ' ')) for word in words))})\b", re.IGNORECASE)
@@ -354,16 +330,6 @@ def _words_note(part: Mapping[str, Card], document: Document | None) -> str:
     sizes = accumulate(map(len, lines))
     shown = [line for line, size in zip(lines, sizes, strict=True) if size <= _SENTENCES]
     return "\n".join([f"\n\n{prompt_text('things_words')}\n", *shown]) if shown else ""
-
-
-def _listed(schema: Any, depth: int = 0) -> Iterator[str]:
-    if not isinstance(schema, dict) or depth > DEEPEST:
-        return
-    record = cast(dict[str, Any], schema)
-    yield from filter(None, map(str, cast(list[Any], record.get("enum") or [])))
-    inner = (record.get("items"), record.get("additionalProperties"), *section(record, "properties").values())
-    for each in inner:
-        yield from _listed(each, depth + 1)
 
 
 _SENTENCES = 6_000
@@ -380,7 +346,7 @@ def _made_by_tools(things: Things) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for name, body in things.entities.items():
         tools = [tool for tool, observed in things.observations.items() if name in shown_as(observed)]
-        if section({"": body}, "").get("origin") != "conversation":
+        if record(body).get("origin") != "conversation":
             made[name] = body
         elif tools:
             looks = [tool for tool in tools if section(things.tools, tool).get("effect") == "read"]
@@ -390,8 +356,9 @@ def _made_by_tools(things: Things) -> dict[str, Any]:
 
 
 def keys_of(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the parts of an entity's key."""
     key = body.get("key", [])
-    return tuple(map(str, cast(list[Any], key))) if isinstance(key, list) else (str(key),)
+    return tuple(map(str, listed(key))) if isinstance(key, list) else (str(key),)
 
 
 def _parts(cards: Mapping[str, Card]) -> Iterator[dict[str, Card]]:
@@ -411,7 +378,7 @@ def _named_and_keyed(entities: Mapping[str, Any]) -> dict[str, Any]:
     """Reduce each entity to what later parts need: its key, its read tool and its field types."""
     return {
         name: {part: body[part] for part in ("key", "read", "fields") if part in body}
-        for name, body in cast(Mapping[str, dict[str, Any]], entities).items()
+        for name, body in entities.items()
     }
 
 
@@ -509,7 +476,7 @@ def _unmade(pack: Pack, part: Mapping[str, Card]) -> list[str]:
         shown = pack.schema.shows.get(name, {})
         known = set(shown) | {each.entity for each in pack.schema.effects.get(name, ())}
         pointers = {field for entity in shown for field in pack.schema.entities[entity].fields}
-        new = set(names_in(card.output)) - set(names_in({"properties": card.parameters})) - pointers
+        new = names_in(card.output) - names_in({"properties": card.parameters}) - pointers
         complaints += [
             f"`{name}` returns a `{entity.key[0]}` that is not among its arguments, and nothing says which"
             f" `{entity.name}` that is: under `observations`, say what its result and `$args` show of the new one"
@@ -521,15 +488,14 @@ def _unmade(pack: Pack, part: Mapping[str, Card]) -> list[str]:
 
 def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """Add the entities of a later part. Earlier declarations win."""
-    joined = dict(before)
-    for name, body in more.items():
-        old = joined.get(name)
-        if isinstance(old, dict) and isinstance(body, dict):
-            fields = {**section(cast(dict[str, Any], body), "fields"), **section(cast(dict[str, Any], old), "fields")}
-            joined[name] = {**cast(dict[str, Any], body), **cast(dict[str, Any], old), "fields": fields}
+    joined = {**more, **before}
+    for name in before.keys() & more.keys():
+        old, new = record(before[name]), record(more[name])
+        if old and new:
+            joined[name] = {**new, **old, "fields": {**section(new, "fields"), **section(old, "fields")}}
         else:
-            joined[name] = body
-    return joined
+            joined[name] = more[name]
+    return {name: joined[name] for name in dict.fromkeys([*before, *more])}
 
 
 def _told(fault: BylawError) -> str:
@@ -537,77 +503,51 @@ def _told(fault: BylawError) -> str:
     return f"{fault.message}; {fault.hint}" if fault.hint else fault.message
 
 
-_PERSON = r"(?:user|customer|caller|client|member|guest|patient|person|traveller|passenger)s?"
-_WORDS = r"(?:[\w'’]+\s+)"
-_ESTABLISHES = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"\bauthenticat",
-        rf"\b(?:verif|establish|confirm|check)\w*\s+{_WORDS}{{0,4}}?identity\b",
-        rf"\b(?:(?:verif|establish|confirm|check)\w*|find\w*\s+out)\s+who\s+{_WORDS}{{0,3}}?(?:is|are)\b",
-        rf"\bidentif(?:y|ies|ying)\s+{_WORDS}{{0,3}}?{_PERSON}\b",
-        rf"\b{_PERSON}\s+{_WORDS}{{0,4}}?(?:identified|verified)\b",
-        rf"\b(?:locat|find)\w*\s+{_WORDS}{{0,2}}?(?:user|customer|account)\s+(?:id|number|profile)\b",
-    )
+_ESTABLISHES = re.compile(
+    r"\bauthenticat|\b(?:verif|establish|confirm|check|find)\w*\s+(?:\S+\s+){0,4}?(?:identity|who)\b"
+    r"|\bidentif\w+\s+(?:the|each|every|a)\s+(?:user|customer|caller|client|member|guest|patient|person)\b"
+    r"|\b(?:user|customer|caller|client|member|guest|patient|person)s?\s+(?:\w+\s+){0,3}(?:identified|verified)\b",
+    re.IGNORECASE,
 )
 
 
 def asks_who_it_is(document: Document) -> bool:
     """Whether a sentence mentions authenticating or identifying users."""
-    return any(pattern.search(sentence.text) for sentence in document.sentences for pattern in _ESTABLISHES)
+    return any(_ESTABLISHES.search(sentence.text) for sentence in document.sentences)
 
 
-Schema = Mapping[str, Any]
-
-
-def insides(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Schema]:
+def insides(things: Things, cards: Mapping[str, Card]) -> dict[Place, Schema]:
     """For each entity and field, return the JSON schema of records nested inside the field."""
     return {field: schema for field, schema in held(things, cards).items() if holds_records(schema)}
 
 
-def held(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Schema]:
+def held(things: Things, cards: Mapping[str, Card]) -> dict[Place, Schema]:
     """For each entity, return the JSON schema of each list or object field. If a tool shows the records in the field,
     the schema includes them.
     """
     shown_by = _shown_by(things)
-    found: dict[tuple[str, str], Schema] = {}
+    found: dict[Place, Schema] = {}
     for entity, body in things.entities.items():
-        for name, spec in cast(dict[str, Any], cast(dict[str, Any], body).get("fields") or {}).items():
-            kind = cast(dict[str, Any], spec).get("type") if isinstance(spec, dict) else spec
-            if kind not in ("list", "object"):
+        for name, spec in section(body, "fields").items():
+            if (record(spec).get("type") if isinstance(spec, dict) else spec) not in ("list", "object"):
                 continue
             schemas = (cards[tool].output for tool in shown_by.get(entity, ()) if tool in cards)
-            shown = [inner for schema in schemas for inner in _named(schema, name)]
+            shown = [inner for schema in schemas for field, inner in nested(schema) if field == name]
             if shown:
                 found[entity, name] = next(filter(holds_records, shown), shown[0])
     return found
 
 
-def holds_records(schema: Any) -> bool:
-    record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
-    if record.get("type") == "array":
-        return holds_records(record.get("items"))
-    return bool(record.get("properties")) or isinstance(record.get("additionalProperties"), dict)
-
-
 def _shown_by(things: Things) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for entity, body in things.entities.items():
-        read = cast(dict[str, Any], body).get("read")
-        if read:
-            found[entity] = [str(cast(dict[str, Any], read).get("tool") if isinstance(read, dict) else read)]
-    for tool, told in things.observations.items():
-        for name in shown_as(told):
+    """Return the tools that show each entity, its look-up first."""
+    found = {entity: [read_tool(body)] for entity, body in things.entities.items() if body.get("read")}
+    for tool, observed in things.observations.items():
+        for name in shown_as(observed):
             found.setdefault(name, []).append(tool)
     return found
 
 
-def _named(schema: Any, name: str, depth: int = 0) -> Iterator[Schema]:
-    if not isinstance(schema, dict) or depth > DEEPEST:
-        return
-    record = cast(dict[str, Any], schema)
-    properties = cast(dict[str, Any], record.get("properties") or {})
-    if name in properties:
-        yield properties[name]
-    for part in (*properties.values(), record.get("items"), record.get("additionalProperties")):
-        yield from _named(part, name, depth + 1)
+def read_tool(body: Mapping[str, Any]) -> str:
+    """Return the tool that looks up an entity."""
+    read = body.get("read")
+    return str(record(read).get("tool") if isinstance(read, dict) else read)

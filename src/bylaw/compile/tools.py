@@ -14,7 +14,8 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from bylaw.compile.card import Card, Results, schema_text
+from bylaw.compile.card import Card, Results
+from bylaw.compile.schema import schema_text
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.catalogue import CatalogueError, read_catalogue_file
 from bylaw.policy.yaml import YamlError, read_yaml_file
