@@ -12,7 +12,6 @@ from bylaw.compile.card import Card
 from bylaw.compile.extract import with_references
 from bylaw.compile.pipeline import Source, Work, compile_pack
 from bylaw.compile.reading import read_documents
-from bylaw.compile.related import overlaps
 from bylaw.compile.span import Draft
 from bylaw.compile.update import MadeOf, owner_of, read_before, write_pack
 from bylaw.llm import Request
@@ -194,24 +193,6 @@ DOCUMENT = Document.joined(
 
 def _of(name: str, quote: str) -> Draft:
     return Draft(name, quote, quotes=(quote,))
-
-
-def test_the_owner_is_asked_where_documents_repeat_or_contradict_each_other() -> None:
-    drafts = [
-        _of("late", LATE),
-        _of("late-help", "A parcel that comes late is refunded in full within 30 days."),
-        _of("late-faq", "In full refunded is a parcel that comes late, within 14 days."),
-        _of("gifts", "Gifts are wrapped for free."),
-        _of("fee", "A late fee is 5.00."),
-    ]
-    found = overlaps(drafts, DOCUMENT)
-    assert {name: [each.about for each in asked] for name, asked in found.items()} == {
-        "late-help": ["may contradict late"],
-        "late-faq": ["may repeat late", "may contradict late-help"],
-    }
-    assert "differ in 14, 30" in found["late-help"][0].text
-    assert "help.md:3" in found["late-help"][0].text
-    assert overlaps(drafts[:2], Document(DOCUMENT.text)) == {}, "within one document it is read as one"
 
 
 def test_a_policy_is_shown_with_the_document_that_its_sentence_refers_to() -> None:

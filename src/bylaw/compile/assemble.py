@@ -122,7 +122,7 @@ class Assembled(Struct, frozen=True):
 
 def assemble(source: Source, work: Work, *, name: str, reading: Reading | None = None) -> dict[str, str]:
     made = assembled(source, work, name=name, reading=reading)
-    return {**made.files, "compiled.yaml": record(source, work, made.files, made.weighed)}
+    return {**made.files, "compiled.yaml": compile_record(source, work, made.files, made.weighed)}
 
 
 def assembled(source: Source, work: Work, *, name: str, reading: Reading | None = None) -> Assembled:
@@ -204,7 +204,7 @@ def on_trial(files: Mapping[str, str]) -> dict[str, str]:
     return {**files, "policies.yaml": packed({"policies": made})}
 
 
-def record(
+def compile_record(
     source: Source,
     work: Work,
     files: Mapping[str, str],

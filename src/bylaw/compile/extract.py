@@ -18,7 +18,7 @@ from bylaw.compile.check import Question
 from bylaw.compile.desk import Desk, Outcome, json_prompt, stage
 from bylaw.compile.naming import slug
 from bylaw.compile.span import Draft, Listed, covered, places, ranges, stands, under_heading
-from bylaw.policy.document import HEADING, Document, File, Range, Sentence, read_quote
+from bylaw.policy.document import HEADING, Document, File, Sentence, read_quote
 from bylaw.policy.statement import told_place
 
 LONGEST = 3_000
@@ -84,14 +84,6 @@ _MOST = 3
 _LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
 _SHORTEST = 2
 """The minimum number of words in a title. A single word such as `Fees` occurs in too many sentences."""
-
-
-class _Article(Struct, frozen=True):
-    file: File
-    name: str
-    title: str
-
-
 _LEANS = re.compile(
     r"\W*(otherwise|else|instead|then|likewise|in (that|this|such|these|those) cases?|this|these|those|that|such"
     r"|it|they|the same|even (then|so)|both|neither)\b",
@@ -101,9 +93,8 @@ _LEANS = re.compile(
 
 
 def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft, ...]:
-    """Add to each draft the passages to which its sentences refer."""
-    files = document.files if len(document.files) > 1 else ()
-    articles = [_Article(file, PurePosixPath(file.name).name, _title(file)) for file in files]
+    """Add to each draft the passages to which its sentences refer: other documents, and the sentence before."""
+    titles = {file.name: _title(file) for file in document.files} if len(document.files) > 1 else {}
     before = {
         after.start: one
         for one, after in pairwise(document.sentences)
@@ -111,31 +102,28 @@ def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft,
     }
     found: list[Draft] = []
     for draft in drafts:
-        told = [*_referred(draft, document, articles), *_leaned_on(draft, document, before)]
-        found.append(replace(draft, refers="\n".join(told)))
+        own = covered([draft.quotes], document)
+        earlier = [before[start] for start in sorted(own) if start in before and before[start].start not in own]
+        leaned_on = (f"the sentence before it: {' '.join(each.text.split())[:_LONGEST]}" for each in earlier)
+        found.append(replace(draft, refers="\n".join([*_referred(draft, document, titles), *leaned_on])))
     return tuple(found)
 
 
-def _leaned_on(draft: Draft, document: Document, before: Mapping[int, Sentence]) -> Iterator[str]:
-    own = covered([draft.quotes], document)
-    for start in sorted(own):
-        if start in before and before[start].start not in own:
-            yield f"the sentence before it: {' '.join(before[start].text.split())[:_LONGEST]}"
-
-
-def _referred(draft: Draft, document: Document, articles: Iterable[_Article]) -> list[str]:
+def _referred(draft: Draft, document: Document, titles: Mapping[str, str]) -> list[str]:
+    """Return the other documents that a policy's sentences link to or name."""
     found = places(draft.quotes, document)
     own = {document.file_at(start).name for start, _ in found}
     text = " ".join(document.whole(start, end) for start, end in found)
     links = {PurePosixPath(link).name for link in _LINK.findall(text)}
     words = f" {_plain(text)} "
-    named = [
-        each
-        for each in articles
-        if each.file.name not in own
-        and (each.name in links or each.name in text or (each.title and f" {each.title} " in words))
-    ]
-    return [f"{each.name}: {' '.join(each.file.text.split())[:_LONGEST]}" for each in named[:_MOST]]
+    named: list[str] = []
+    for file in document.files:
+        name, title = PurePosixPath(file.name).name, titles.get(file.name)
+        if title is None or file.name in own:
+            continue
+        if name in links or name in text or (title and f" {title} " in words):
+            named.append(f"{name}: {' '.join(file.text.split())[:_LONGEST]}")
+    return named[:_MOST]
 
 
 def _title(file: File) -> str:
@@ -147,12 +135,6 @@ def _title(file: File) -> str:
 
 def _plain(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower()))
-
-
-_LITTLE = frozenset(
-    re.findall(r"\w+", "a an the this that of to in on at for by with from be is are was were has have")
-)
-"""Words that do not change the meaning of a statement."""
 
 
 class Repeats(Struct, frozen=True):
@@ -171,9 +153,10 @@ def repeats_text(section: Section, document: Document) -> str:
     lines: dict[str, str] = {}
     for sentence in section.sentences(document):
         # Clause numbers are compared too, because authors tell clauses apart by number.
-        first, *_ = document.places(sentence.text)
-        if first[0] < section.start:
-            lines[sentence.text] = f"- {sentence.text} ({_place(first, document)})"
+        start, _ = document.places(sentence.text)[0]
+        if start < section.start:
+            place = told_place(document.file_at(start).name, document.line_of(start), document.heading_at(start))
+            lines[sentence.text] = f"- {sentence.text} ({place})"
     if not lines:
         return ""
     return (
@@ -191,7 +174,7 @@ def told_apart(found: Sequence[tuple[Section, Draft]], document: Document) -> Re
     for section, draft in found:
         words = _repeated_words(draft, document)
         others = [at for at in by_words.get(words, ()) if kept[at][0] != section] if words else []
-        same = next((kept[at][1] for at in others if _gist(kept[at][1]) == _gist(draft)), None)
+        same = next((kept[at][1] for at in others if _meaning(kept[at][1]) == _meaning(draft)), None)
         if same is not None:
             dropped[draft.id] = same.id
             continue
@@ -211,7 +194,7 @@ def told_apart(found: Sequence[tuple[Section, Draft]], document: Document) -> Re
 def _repeated_words(draft: Draft, document: Document) -> frozenset[str]:
     """Return a draft's sentences if each of them occurs more than once and no place is stated."""
     found = ranges(draft.quotes, document)
-    if not found or any(len(places) == 1 for places in found):
+    if any(len(places) == 1 for places in found):
         return frozenset()
     return frozenset(each.bare for places in found for each in document.within(*places[0]))
 
@@ -223,8 +206,8 @@ def _at_home(quote: str, section: Section, document: Document) -> str:
     return (under_heading(words, own[0], document) if own else "") or quote
 
 
-def _gist(draft: Draft) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", f"{draft.definition} {draft.scope}".lower())) - _LITTLE
+def _meaning(draft: Draft) -> str:
+    return _plain(f"{draft.definition} {draft.scope}")
 
 
 def _asked(draft: Draft, other: Draft) -> Question:
@@ -233,11 +216,6 @@ def _asked(draft: Draft, other: Draft) -> Question:
         f" `{other.definition}` If they are one, reject this one with a note; if both hold, accept both."
     )
     return Question(f"quotes the same words as {other.id}", text)
-
-
-def _place(place: Range, document: Document) -> str:
-    start = place[0]
-    return told_place(document.file_at(start).name, document.line_of(start), document.heading_at(start))
 
 
 UNSAID = "nothing was said of it"
@@ -303,14 +281,14 @@ def extract(desk: Desk, document: Document, title: str) -> Extraction:
 @stage
 def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extraction:
     """Return the policies found in uncited sentences, and remarks on the remaining uncited sentences."""
-    asked: set[str] = set()
+    asked = set(first.aside)
     quoted = covered((draft.quotes for draft in first.drafts), document)
     uncited: list[tuple[Section, list[Sentence]]] = []
     for section in sections(document):
         # Ask about a repeated sentence only where it first occurs.
-        left = list({each.digest: each for each in section.sentences(document) if each.start not in quoted}.values())
-        left = [each for each in left if each.digest not in first.aside and each.digest not in asked]
-        asked |= {each.digest for each in left}
+        unquoted = {each.digest: each for each in section.sentences(document) if each.start not in quoted}
+        left = [each for digest, each in unquoted.items() if digest not in asked]
+        asked |= unquoted.keys()
         uncited += [(section, left)] if left else []
     homes = [(draft, [start for start, _ in places(draft.quotes, document)]) for draft in first.drafts]
 

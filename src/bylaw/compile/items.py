@@ -8,7 +8,7 @@ edit wins and a question reports the conflict. A policy's kind, tools and check 
 """
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -18,6 +18,7 @@ from msgspec import UNSET, Struct, field
 from bylaw.compile.check import Question
 from bylaw.compile.guards import functions_of
 from bylaw.compile.naming import function_name
+from bylaw.compile.schema import listed, record
 from bylaw.errors import UsageError
 from bylaw.policy.yaml import LOADER, YamlError, read_yaml
 from bylaw.scan.written import dump, packed
@@ -57,16 +58,16 @@ def key_of(path: str, section: str, name: str) -> Key:
 
 def entries(value: Any) -> dict[str, Any]:
     """Return the entries of a section by name. A section without names is treated as a single unnamed entry."""
-    listed = cast(list[Any], value) if isinstance(value, list) else [None]
     if isinstance(value, dict):
-        return cast(dict[str, Any], value)
-    return named(listed) if all(isinstance(each, dict) for each in listed) else {"": value}
+        return record(value)
+    is_listed = isinstance(value, list) and all(isinstance(each, dict) for each in listed(value))
+    return named(listed(value)) if is_listed else {"": value}
 
 
-def named(listed: list[Any]) -> dict[str, Any]:
+def named(members: list[Any]) -> dict[str, Any]:
     """Return the members of a list, keyed by the field that identifies them."""
     found: dict[str, Any] = {}
-    for each in listed:
+    for each in members:
         name, count = _name(each), 1
         while (unique := name if count == 1 else f"{name} ({count})") in found:
             count += 1
@@ -75,18 +76,15 @@ def named(listed: list[Any]) -> dict[str, Any]:
 
 
 def _name(member: Any) -> str:
-    record = cast(dict[str, Any], member) if isinstance(member, dict) else {}
-    if "note" in record:
-        of = record.get("policy") or record.get("rule")
-        return f"{of}: {record['note']}" if of else str(record["note"])
-    return str(record["id"]) if "id" in record else msgspec.json.encode(member, order="sorted").decode()
+    body = record(member)
+    if "note" in body:
+        of = body.get("policy") or body.get("rule")
+        return f"{of}: {body['note']}" if of else str(body["note"])
+    return str(body["id"]) if "id" in body else msgspec.json.encode(member, order="sorted").decode()
 
 
-class _Chunk(Struct):
-    """Lines of a file: an item, the head of a section (named `*`), or text between items."""
-
-    key: Key | None
-    text: str
+_Chunk = tuple[Key | None, str]
+"""Lines of a file: an item, the head of a section (named `*`), or text between items (no key)."""
 
 
 def edited(path: str, text: str, made: str, wanted: Items) -> str:
@@ -101,40 +99,28 @@ def edited(path: str, text: str, made: str, wanted: Items) -> str:
 
 
 def _edited(path: str, text: str, made: str, wanted: Items) -> str:
-    mine, known = read_items(path, text), read_items(path, made)
-    fresh = {chunk.key: chunk.text for chunk in _chunks(path, made) if chunk.key is not None}
-    chunks = list(_chunks(path, text))
+    mine, theirs, fresh = read_items(path, text), read_items(path, made), dict(_chunks(path, made))
+
+    def written(key: Key) -> str:
+        is_theirs = key in fresh and wanted[key] == theirs[key]
+        return fresh[key] if is_theirs else _packed(path, key, wanted[key])
+
     kept: list[_Chunk] = []
-    for chunk in chunks:
-        key = chunk.key
-        if key is not None and key[-1] != "*" and (key not in wanted or wanted[key] != mine[key]):
-            if key not in wanted:
-                continue
-            instead = fresh[key] if wanted[key] == known.get(key) and key in fresh else _packed(path, key, wanted[key])
-            remarks = [line for line in chunk.text.splitlines(keepends=True) if line.lstrip().startswith("#")]
-            chunk = _Chunk(key, "".join(line for line in remarks if line not in instead) + instead)
-        kept.append(chunk)
-    at = -1
-    for chunk in _chunks(path, made):
-        places = [number for number, each in enumerate(kept) if each.key == chunk.key]
-        is_head = chunk.key is not None and chunk.key[-1] == "*"
-        if chunk.key is None:
-            continue
-        if places:
-            at = places[0]
-        elif is_head or (chunk.key in wanted and chunk.key not in mine):
-            new = (
-                chunk.text
-                if is_head or wanted[chunk.key] == known[chunk.key]
-                else _packed(path, chunk.key, wanted[chunk.key])
-            )
-            at = len(kept) if is_head else at + 1
-            kept.insert(at, _Chunk(chunk.key, ("\n\n" if path.endswith(".py") and at else "") + new))
-    return "".join(_ended(chunk.text) for chunk in kept)
-
-
-def _ended(text: str) -> str:
-    return text if text.endswith("\n") or not text else f"{text}\n"
+    for key, lines in _chunks(path, text):
+        if key is None or key[-1] == "*" or wanted.get(key, UNSET) == mine[key]:
+            kept.append((key, lines))
+        elif key in wanted:
+            instead = written(key)
+            remarks = [line for line in lines.splitlines(keepends=True) if line.lstrip().startswith("#")]
+            kept.append((key, "".join(line for line in remarks if line not in instead) + instead))
+    for key in (each for each in wanted if each not in mine):
+        section = [place for place, (other, _) in enumerate(kept) if other is not None and other[:-1] == key[:-1]]
+        at = section[-1] + 1 if section else len(kept)
+        if not section and (head := (*key[:-1], "*")) in fresh:
+            kept.insert(at, (head, fresh[head]))
+            at += 1
+        kept.insert(at, (key, ("\n\n" if path.endswith(".py") and at else "") + written(key)))
+    return "".join(lines if lines.endswith("\n") or not lines else f"{lines}\n" for _, lines in kept)
 
 
 def _chunks(path: str, text: str) -> Iterator[_Chunk]:
@@ -150,11 +136,11 @@ def _chunks(path: str, text: str) -> Iterator[_Chunk]:
             while end > start + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
                 end -= 1
         if start > place:
-            yield _Chunk(None, "".join(lines[place:start]))
-        yield _Chunk(key, "".join(lines[start:end]))
+            yield None, "".join(lines[place:start])
+        yield key, "".join(lines[start:end])
         place = end
     if place < len(lines):
-        yield _Chunk(None, "".join(lines[place:]))
+        yield None, "".join(lines[place:])
 
 
 def _functions(path: str, text: str) -> Iterator[tuple[int, int, Key]]:
@@ -291,12 +277,11 @@ def merged_value(sides: Sequence[Any], at: str, clashes: list[str]) -> Any:
 def _parts(value: Any) -> dict[str, Any] | None:
     """Return the parts of a value that are merged separately, or None for an indivisible value."""
     if isinstance(value, list):
-        return named(cast(list[Any], value))
+        return named(listed(value))
     if not isinstance(value, dict):
         return None
-    record = cast(dict[str, Any], value)
-    # If a case has only one variation, write it without a list.
-    return {**record, "but": [record["but"]]} if isinstance(record.get("but"), dict) else record
+    # A case with only one variation has it without a list.
+    return {**value, "but": [value["but"]]} if isinstance(record(value).get("but"), dict) else record(value)
 
 
 def _set(items: dict[Any, Any], key: Any, value: Any) -> None:
@@ -380,12 +365,6 @@ def _still_accepted(
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, list) and all(isinstance(each, str) for each in cast(list[Any], value)):
-        return "\n\n".join(cast(list[str], value))
+    if isinstance(value, list) and all(isinstance(each, str) for each in listed(value)):
+        return "\n\n".join(listed(value))
     return "nothing" if value is None else value if isinstance(value, str) else dump(value).strip()
-
-
-def differing(one: Mapping[Key, Any], other: Mapping[Key, Any]) -> Iterator[Key]:
-    for key in dict.fromkeys([*one, *other]):
-        if one.get(key, UNSET) != other.get(key, UNSET):
-            yield key

@@ -20,7 +20,7 @@ from bylaw.compile.guards import write_guards
 from bylaw.compile.lesson import Label
 from bylaw.compile.lookups import Lookups, out_of_reach, write_lookups
 from bylaw.compile.refine import Step, refine
-from bylaw.compile.related import overlaps, related
+from bylaw.compile.related import related
 from bylaw.compile.rules import write_rules
 from bylaw.compile.sort import Sorted, request_fields, sort
 from bylaw.compile.things import Things, asks_who_it_is, describe
@@ -87,8 +87,6 @@ class Work(Struct):
     kinds: dict[str, Sorted] = field(default_factory=dict[str, Sorted])
     checks: dict[str, Check] = field(default_factory=dict[str, Check])
     lookups: Lookups | None = None
-    overlaps: dict[str, tuple[Question, ...]] = field(default_factory=dict[str, tuple[Question, ...]])
-    """For each policy, questions about policies in other documents that the policy may repeat or contradict."""
     steps: tuple[Step, ...] = ()
 
     @property
@@ -102,10 +100,7 @@ class Work(Struct):
     @property
     def questions(self) -> dict[str, tuple[Question, ...]]:
         """Questions for the document's owner, keyed by policy."""
-        found = dict(self.overlaps)
-        for name, asked in (pair for each in self.extractions for pair in each.questions.items()):
-            found[name] = (*asked, *found.get(name, ()))
-        return found
+        return {name: asked for each in self.extractions for name, asked in each.questions.items()}
 
     @property
     def request(self) -> dict[str, object]:
@@ -182,8 +177,6 @@ def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
     work.second = cover(desk, source.document, source.title, work.first)
     if work.second is not None and source.earlier is not None:
         work.second = under_old_names(work.second, work.first, source.earlier.drafts)
-    if work.second is not None:
-        work.overlaps = overlaps(work.drafts, source.document)
     late = sort(desk, work.second.drafts, source.cards, {}) if work.second is not None else None
     for kinds, drafts in ((early, work.first.drafts), (late, work.second.drafts if work.second is not None else ())):
         if kinds is None:

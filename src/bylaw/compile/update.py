@@ -11,20 +11,21 @@ import os
 import shutil
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.compile.assemble import assembled, record
+from bylaw.compile.assemble import assembled, compile_record
 from bylaw.compile.card import Card
 from bylaw.compile.check import Question
 from bylaw.compile.guards import functions_of
-from bylaw.compile.items import Items, Key, Merge, differing, edited, merge, merged_value, read_items
+from bylaw.compile.items import Items, Key, Merge, edited, merge, read_items
 from bylaw.compile.naming import function_name, used_in
 from bylaw.compile.pipeline import Owner, Source, Work
 from bylaw.compile.reading import FOLDER, Reading
+from bylaw.compile.schema import listed, record, section
 from bylaw.compile.span import Draft, first_place
 from bylaw.compile.things import Things, entities_file, tools_file
 from bylaw.errors import BylawError, PackError, UsageError
@@ -166,30 +167,13 @@ def read_before(root: Path) -> Before:
     made_of = read_made_of(root)
     # If a copy of the document was edited, replace it. Its quotes are checked at the end.
     _require_loaded(root, [fault for fault in faults_of(root) if not isinstance(fault, StatementError)])
-    raw = _read_file(root / WORK)
     texts = {path: (root / path).read_text(encoding="utf-8") for path in others(root, ())}
     items = {path: read_items(path, text) for path, text in texts.items() if not is_copy(path)}
     try:
-        kept = msgspec.json.decode(raw, type=_Kept)
-        return Before(root, made_of, kept.work, dict(kept.items), texts, items)
-    except msgspec.ValidationError:
-        pass
-    # An older version wrote `work.json` without items, so the original of an edited file is unknown. Keep the whole
-    # file.
-    try:
-        work = msgspec.json.decode(raw, type=Work)
-    except msgspec.DecodeError as error:
+        kept = msgspec.json.decode((root / WORK).read_bytes(), type=_Kept)
+    except (OSError, msgspec.DecodeError) as error:
         raise UsageError(f"`{WORK}` cannot be read: {error}", place=str(root), hint="compile it again") from None
-    known = {path for path, text in texts.items() if digest(text) == made_of.written.get(path)}
-    base = {key: value for path in known & items.keys() for key, value in items[path].items()}
-    return Before(root, made_of, work, base, texts, items)
-
-
-def _read_file(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"`{path.name}` cannot be read: {error}", place=str(path), hint="compile it again") from None
+    return Before(root, made_of, kept.work, dict(kept.items), texts, items)
 
 
 def read_made_of(root: Path) -> MadeOf:
@@ -204,23 +188,20 @@ def read_made_of(root: Path) -> MadeOf:
 
 def owner_of(before: Before) -> Owner:
     """Return the owner's edits as requests and trials need them."""
-    ours = before.ours
-    checks = {key for key in differing(before.base, ours) if key[0] in ("guards", "rules.yaml")}
-    names = frozenset(name for name in before.work.checks if {("guards", function_name(name))} & checks)
+    base, ours = before.base, before.ours
 
     def things(cards: Mapping[str, Card], described: Things) -> Things:
         texts = {"tools.yaml": tools_file(cards, described), "entities.yaml": entities_file(described)}
-        theirs = {key: value for path, text in texts.items() for key, value in read_items(path, text).items()}
-        sides = (before.base, ours, theirs)
-        keys = [key for key in dict.fromkeys([*ours, *theirs]) if key[0] in texts and len(key) == 3]
-        if all(ours.get(key, UNSET) == before.base.get(key, UNSET) for key in keys):
+        old, mine = (
+            {key: value for key, value in items.items() if key[0] in texts and len(key) == 3} for items in (base, ours)
+        )
+        if old == mine:
             return described
+        theirs = {key: value for path, text in texts.items() for key, value in read_items(path, text).items()}
         found: dict[str, dict[str, Any]] = {"entities": {}, "observations": {}, "tools": {}}
-        for _, section, names in keys:
-            key = (_FILES.get(section, ""), section, names)
-            value: Any = merged_value([side.get(key, UNSET) for side in sides], "", [])
-            for name in names.split(",") if section in found and value is not UNSET else ():
-                found[section][name.strip()] = value
+        for key, value in merge(old, mine, theirs).items.items():
+            for name in key[2].split(",") if key[1] in found else ():
+                found[key[1]][name.strip()] = value
         found["entities"].pop("Request", None)
         tools = {
             name: {part: value for part, value in body.items() if part not in ("description", "parameters")}
@@ -228,10 +209,8 @@ def owner_of(before: Before) -> Owner:
         }
         return replace(described, entities=found["entities"], observations=found["observations"], tools=tools)
 
-    return Owner(things, names)
-
-
-_FILES = {"entities": "entities.yaml", "observations": "entities.yaml", "tools": "tools.yaml"}
+    functions = {name: ("guards", function_name(name)) for name in before.work.checks}
+    return Owner(things, frozenset(name for name, key in functions.items() if base.get(key) != ours.get(key)))
 
 
 class Update(Struct, frozen=True):
@@ -263,7 +242,7 @@ def write_pack(
         files, notes = _with_edits(before, made.files, theirs, merged.items)
         for policy, question in _failing(root, files) if notes else ():
             merged.questions.setdefault(policy, []).append(question)
-    files = {**files, COMPILED: record(source, work, files, made.weighed, merged.questions, merged.notes)}
+    files = {**files, COMPILED: compile_record(source, work, files, made.weighed, merged.questions, merged.notes)}
     removed = [path for path in others(root, files) if before is None or path in before.texts]
     digests = {path: digest(text) for path, text in made.files.items()}
     kept = msgspec.json.format(msgspec.json.encode(_Kept(work, list(merged.base.items()))), indent=1) + b"\n"
@@ -277,29 +256,29 @@ def _with_edits(
 ) -> tuple[dict[str, str], list[str]]:
     """Return the files with the merged items, and notes about them. Items stay in the files the owner chose."""
     homes = {key: path for found in (theirs, before.items) for path, items in found.items() for key in items}
-    by_path: dict[str, Items] = {path: {} for path in (*made, *before.items)}
+    by_path: dict[str, Items] = {path: {} for path in (*theirs, *before.items)}
     for key, value in wanted.items():
         by_path[homes[key]][key] = value
     files = {path: text for path, text in made.items() if is_copy(path)}
     notes: list[str] = []
-    for path in (each for each in by_path if not is_copy(each)):
-        mine, items = before.texts.get(path), by_path[path]
-        fresh = made.get(path, "")
-        if mine is None:
-            text = fresh if items == theirs.get(path) else edited(path, fresh, fresh, items) if items else ""
-        elif items == theirs.get(path) and digest(mine) == before.made_of.written.get(path):
+    for path, items in by_path.items():
+        mine, fresh, written = before.texts.get(path), made.get(path, ""), before.made_of.written.get(path)
+        is_fresh = items == theirs.get(path) and (mine is None or digest(mine) == written)
+        if is_fresh:
             text = fresh
+        elif mine is None:
+            text = edited(path, fresh, fresh, items) if items else ""
         else:
             text = mine if items == before.items[path] else edited(path, mine, fresh, items)
-        if text.strip() and (items or digest(text) != before.made_of.written.get(path)):
+        if text.strip() and (items or digest(text) != written):
             files[path] = text
-        if mine is not None and path not in before.made_of.written:
+        if mine is None and written is not None:
+            notes.append(f"{path} was removed by hand and is not written again")
+        elif mine is not None and written is None:
             notes.append(f"{path} was written by hand and is kept")
-        elif mine is not None and digest(mine) != before.made_of.written[path]:
+        elif mine is not None and digest(mine) != written:
             more = "; the edit is kept, and the changes are merged into it" if text != mine else " and is kept"
             notes.append(f"{path} was edited by hand{more}")
-        elif mine is None and path in before.made_of.written:
-            notes.append(f"{path} was removed by hand and is not written again")
     return files, notes
 
 
@@ -352,8 +331,8 @@ def _change(old: Sides | None, new: Sides | None) -> Change | None:
 
 
 def _told(folder: PackFolder, name: str) -> list[str]:
-    listed = cast(list[Any], folder.parts["policies"].data.get("policies") or [])
-    body = next((cast(dict[str, Any], each) for each in listed if each.get("id") == name), None)
+    bodies = listed(folder.parts["policies"].data.get("policies"))
+    body = next((record(each) for each in bodies if each.get("id") == name), None)
     if body is None:
         return []
     shown = {part: body[part] for part in ("definition", "kind", "tools", "spans") if part in body}
@@ -361,19 +340,12 @@ def _told(folder: PackFolder, name: str) -> list[str]:
 
 
 def _check_text(folder: PackFolder, name: str) -> str:
+    """Return the text of a policy's guard or, without a guard, of its rules. Empty if it has neither."""
+    functions = {each: code for text in folder.guards.values() for each, code in functions_of(text).items()}
     rules = folder.parts["rules"].data if "rules" in folder.parts else {}
-    own = _rules_of(name, rules)
-    return _functions(folder).get(function_name(name)) or (dump(own) if own["rules"] else "")
-
-
-def _functions(folder: PackFolder) -> dict[str, str]:
-    return {name: code for text in folder.guards.values() for name, code in functions_of(text).items()}
-
-
-def _rules_of(name: str, rules: Mapping[str, Any]) -> dict[str, Any]:
-    own = [each for each in cast(list[Any], rules.get("rules") or []) if each.get("policy", each.get("id")) == name]
-    predicates = cast(dict[str, Any], rules.get("predicates") or {})
-    return {"predicates": used_in((each.get("formula") for each in own), predicates), "rules": own}
+    own = [each for each in listed(rules.get("rules")) if each.get("policy", each.get("id")) == name]
+    predicates = used_in((each.get("formula") for each in own), section(rules, "predicates"))
+    return functions.get(function_name(name)) or (dump({"predicates": predicates, "rules": own}) if own else "")
 
 
 _NEIGHBOURS = 6
@@ -393,7 +365,7 @@ def rejections(
     root, work, folder = before.root, before.work, read_folder(before.root)
     signed = read_signatures(root)
     names = [name for name, standing in standings(root).items() if standing == "rejected"]
-    noted = cast(dict[str, Any], own_record(root, COMPILED).get("policies") or {}) if names else {}
+    noted = section(own_record(root, COMPILED), "policies") if names else {}
     found: dict[str, str] = {}
     for draft in work.drafts:
         if draft.id not in names:
@@ -403,7 +375,7 @@ def rejections(
         ]
         if check := _check_text(folder, draft.id):
             parts.append(f"The rejected check was: {_line(check)}")
-        flagged = cast(dict[str, Any], cast(dict[str, Any], noted.get(draft.id) or {}).get("in_logs") or {})
+        flagged = section(section(noted, draft.id), "in_logs")
         parts += [f"It flagged in the logs: {each}" for each in _calls(flagged, trajectories, with_values)]
         parts += [f"Beside it stands {each.id}: {each.definition}" for each in _neighbours(draft, work, document)]
         found[draft.id] = "\n".join(parts)
