@@ -6,8 +6,7 @@ ends. Similar predicates are then merged if every rule still passes. All of this
 the budget is used up. The result of each step is recorded.
 """
 
-import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, cast
 
 import msgspec
@@ -18,10 +17,12 @@ from bylaw.compile.bench import Bench, Case, fault_text
 from bylaw.compile.check import Check, Question
 from bylaw.compile.context import catalogue_text
 from bylaw.compile.desk import Desk, Outcome, Prompt, Unanswered, Unreadable, stage, yaml_answer
-from bylaw.compile.extract import Draft
 from bylaw.compile.naming import Rules, meaning, named_apart, used_in, with_names
+from bylaw.compile.schema import listed, record
 from bylaw.compile.sort import draft_text
+from bylaw.compile.span import Draft
 from bylaw.errors import BylawError
+from bylaw.llm import Request
 from bylaw.pack.rules import Rules as Book
 from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult, run_cases
@@ -29,16 +30,19 @@ from bylaw.rule.rule import lint
 from bylaw.rule.structure import Embedder, HashedNgrams, Likeness, cluster, rule_vagueness, vagueness
 from bylaw.scan.written import dump
 
+ITERATIONS = 5
+_REFINE = Prompt("refine", yaml_answer)
 _MERGE = Prompt("merge", yaml_answer)
 _ALIKE = 0.5
 """Predicates with at least this similarity share an edge in the clustering graph."""
+Stage = Literal["start", "refined", "pruned"]
 
 
 class Step(Struct, frozen=True):
     """The result of one step (the paper's figures 4 to 6)."""
 
     iteration: int
-    stage: Literal["start", "refined", "pruned"]
+    stage: Stage
     rules: int
     predicates: int
     vagueness: float
@@ -59,7 +63,6 @@ class Ruleset:
         self.checks: dict[str, Check] = {}
         self._embed = embed or HashedNgrams()
         self._likeness = Likeness(self._embed)
-        self._book: Book | None = None
         for check in checks.values():
             self.put(check)
 
@@ -71,7 +74,6 @@ class Ruleset:
             for name, body in rules_of(other)["predicates"].items()
         }
         self.checks[check.policy] = replace(check, rules=named_apart(rules_of(check), check.policy, taken))
-        self._book = None
 
     @property
     def predicates(self) -> dict[str, Any]:
@@ -79,11 +81,9 @@ class Ruleset:
 
     @property
     def book(self) -> Book:
-        if self._book is None:
-            every = [rule for check in self.checks.values() for rule in rules_of(check)["rules"]]
-            policies = [Policy(name, "rule", "") for name in self.checks]
-            self._book = self.bench.with_rules(policies, {"predicates": self.predicates, "rules": every}).book
-        return self._book
+        every = [rule for check in self.checks.values() for rule in rules_of(check)["rules"]]
+        policies = [Policy(name, "rule", "") for name in self.checks]
+        return self.bench.with_rules(policies, {"predicates": self.predicates, "rules": every}).book
 
     def vagueness(self) -> dict[str, float]:
         """Return how vague each policy is. This is the vagueness of its vaguest predicate, compared with predicates of
@@ -107,13 +107,6 @@ class Ruleset:
         every = self.book.predicates.items()
         return [{name: each.text for name, each in every if each.is_action is kind} for kind in (True, False)]
 
-    def step(
-        self, iteration: int, stage: Literal["start", "refined", "pruned"], changed: int = 0, refused: int = 0
-    ) -> Step:
-        scores = self.vagueness().values()
-        mean = round(sum(scores) / len(scores), 4) if scores else 0.0
-        return Step(iteration, stage, len(self.book.rules), len(self.predicates), mean, None, changed, refused)
-
     def tried(self, check: Check, rules: Rules) -> tuple[list[Case], list[str]]:
         """Return a policy's cases for new rules, each with the rule that it tests. Also return a description of each
         failure.
@@ -135,11 +128,13 @@ class Ruleset:
         kept: list[Case] = []
         wrong: list[str] = []
         for place, case in enumerate(cases):
-            said = list(zip(names, results[place * len(names) : (place + 1) * len(names)], strict=True))
-            faults = [fault_text(result, case) for _, result in said if not isinstance(result, CaseResult)]
-            broken = [
-                name for name, result in said if isinstance(result, CaseResult) and result.got.startswith("broken")
-            ]
+            faults: list[str] = []
+            broken: list[str] = []
+            for name, result in zip(names, results[place * len(names) :], strict=False):
+                if not isinstance(result, CaseResult):
+                    faults.append(fault_text(result, case))
+                elif result.got.startswith("broken"):
+                    broken.append(name)
             got = "broken" if broken else "kept"
             if faults or got != case["want"]:
                 shown = {"events": case.get("events")}
@@ -162,115 +157,6 @@ def _undivided(cases: Sequence[Case]) -> list[Case]:
     return list(found.values())
 
 
-class Pruned:
-    def __init__(self) -> None:
-        self.gone: list[str] = []
-        """The predicates and rules that were merged into others."""
-        self.touched: set[str] = set()
-        """The policies whose rules changed."""
-        self.refused = 0
-        """The number of merges rejected because a case would have failed."""
-
-
-def prune(desk: Desk, rules: Ruleset) -> Pruned:
-    """Merge predicates with the same meaning, then merge rules with the same meaning."""
-    pruned = Pruned()
-    for keep, other in _doubles(rules):
-        _merge(rules, keep, other, pruned)
-    # Ask all questions before the first merge. No question then depends on the answer to another.
-    groups = rules.groups()
-    answers = desk.each(groups, lambda group: desk.answer(_question(rules, group)))
-    for group, answer in zip(groups, answers, strict=True):
-        for keep, other in _pairs(answer.text, group):
-            _merge(rules, keep, other, pruned)
-    for policy in list(rules.checks):
-        _drop(rules, policy, pruned)
-    return pruned
-
-
-def _question(rules: Ruleset, group: Sequence[str]) -> Any:
-    known = rules.predicates
-    using = [check for check in rules.checks.values() if set(rules_of(check)["predicates"]) & set(group)]
-    shown = {
-        "predicates": dump({name: known[name] for name in group}),
-        "rules": "\n".join(f"{each['id']}: {each['formula']}" for one in using for each in rules_of(one)["rules"]),
-    }
-    return _MERGE.request(shown)
-
-
-def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
-    """Yield pairs of predicates that differ only in name and wording. They are merged without a question."""
-    known = list(rules.predicates.items())
-    for place, (name, body) in enumerate(known):
-        same = [one for one, other in known[:place] if meaning(other) == meaning(body)]
-        if same:
-            yield same[0], name
-
-
-def _pairs(text: str, group: Sequence[str]) -> Iterator[tuple[str, str]]:
-    try:
-        listed = yaml_answer(text).get("merges")
-    except Unreadable:
-        return
-    for body in cast(list[Any], listed) if isinstance(listed, list) else ():
-        record = cast(dict[str, Any], body) if isinstance(body, dict) else {}
-        others = record.get("instead_of")
-        for other in cast(list[Any], others) if isinstance(others, list) else ():
-            if record.get("keep") in group and other in group and other != record["keep"]:
-                yield str(record["keep"]), str(other)
-
-
-def _merge(rules: Ruleset, keep: str, other: str, pruned: Pruned) -> None:
-    """Replace `other` with `keep` everywhere, unless a rule would then fail its cases."""
-    known = rules.predicates
-    if keep not in known or other not in known:
-        return
-    changed: dict[str, Rules] = {}
-    for policy, check in rules.checks.items():
-        own = rules_of(check)
-        if other not in own["predicates"]:
-            continue
-        made: Rules = {
-            "predicates": {name: body for name, body in own["predicates"].items() if name != other}
-            | {keep: known[keep]},
-            "rules": [{**each, "formula": with_names(str(each["formula"]), {other: keep})} for each in own["rules"]],
-        }
-        if rules.tried(check, made)[1]:
-            pruned.refused += 1
-            return
-        changed[policy] = made
-    for policy, made in changed.items():
-        rules.put(replace(rules.checks[policy], rules=made))
-    pruned.gone.append(other)
-    pruned.touched |= changed.keys()
-
-
-def _drop(rules: Ruleset, policy: str, pruned: Pruned) -> None:
-    """Drop rules that follow from another rule of the same policy."""
-    check = rules.checks[policy]
-    own = rules_of(check)
-    if len(own["rules"]) < 2:
-        return
-    names = [str(each["id"]) for each in own["rules"]]
-    loaded = [rule for rule in rules.book.rules if rule.name in names]
-    needless = {
-        each.rules[-1] if each.kind == "duplicate" else each.rules[0]
-        for each in lint(loaded)
-        if each.kind in ("duplicate", "subsumed")
-    } - {policy}
-    kept = [each for each in own["rules"] if each["id"] not in needless]
-    made: Rules = {"predicates": used_in((each["formula"] for each in kept), own["predicates"]), "rules": kept}
-    cases, wrong = rules.tried(check, made)
-    if needless and not wrong:
-        rules.put(replace(check, rules=made, cases=tuple(cases)))
-        pruned.gone += sorted(needless)
-        pruned.touched.add(policy)
-
-
-ITERATIONS = 5
-_REFINE = Prompt("refine", yaml_answer)
-
-
 class Refined(Struct, frozen=True):
     """The checks after refinement, with the result of each step."""
 
@@ -281,6 +167,8 @@ class Refined(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
+    """A model's answer about one rule."""
+
     rules: Rules | None = None
     """The new form of the rule, or None to keep the old one."""
     cases: tuple[dict[str, Any], ...] = ()
@@ -300,12 +188,12 @@ def refine(
     embed: Embedder | None = None,
     rounds: int = ITERATIONS,
 ) -> Refined:
-    """Refine the rules of the checks, in at most `budget` rounds."""
+    """Refine the rules of the checks: at most `budget` rules, in at most `rounds` rounds."""
     own = {name: check for name, check in checks.items() if check.rules is not None and not check.failed}
-    told = {draft.id: draft_text(draft) for draft in drafts}
-    work = _Refinement(desk, Ruleset(bench, own, embed), told, general, budget)
     if not own:
         return Refined(dict(checks), (), {})
+    told = {draft.id: draft_text(draft) for draft in drafts}
+    work = _Refinement(desk, Ruleset(bench, own, embed), told, general, budget)
     work.run(rounds)
     return Refined({**checks, **work.rules.checks}, tuple(work.judged_steps()), work.judged)
 
@@ -317,47 +205,47 @@ class _Refinement:
         self._told = told
         self._general = general
         self._left = budget
-        self._heap: list[tuple[float, str]] = []
+        self._waiting = rules.vagueness()
+        """The policies whose rules are refined next, each with how vague it is."""
         self._forms = {name: {dump(rules_of(check))} for name, check in rules.checks.items()}
         """All forms that each policy's rules have had. A return to an earlier form is not a refinement."""
         self.judged: dict[str, float] = {}
         """The model's vagueness ratings by form."""
         self._replaced: dict[str, tuple[float | None, float]] = {}
         """For each policy, how vague the replaced form was, both by the model's rating and by Eq. 3."""
+        self._refused = 0
         self._steps: list[tuple[Step, list[str]]] = []
+        """Each step with the forms of the rules after it."""
 
     def run(self, rounds: int) -> None:
-        self._push(self.rules.checks)
-        self._note(self.rules.step(0, "start"))
+        self._note(0, "start")
         for iteration in range(1, rounds + 1):
-            done = self._refine_all()
-            self._note(self.rules.step(iteration, "refined", *done))
-            pruned = prune(self._desk, self.rules)
-            self._note(self.rules.step(iteration, "pruned", len(pruned.gone), pruned.refused))
-            self._push(sorted(pruned.touched))
-            if not done[0] and not pruned.gone:
+            refined, refused = self._refine_all()
+            self._note(iteration, "refined", refined, refused)
+            pruned = self._prune()
+            self._note(iteration, "pruned", pruned, self._refused)
+            if not refined and not pruned:
                 break
 
-    def judged_steps(self) -> list[Step]:
-        """Return the steps, each with the model's ratings of the forms at that step."""
-        made: list[Step] = []
+    def _note(self, iteration: int, stage: Stage, changed: int = 0, refused: int = 0) -> None:
+        rules = self.rules
+        scores = rules.vagueness().values()
+        mean = round(sum(scores) / len(scores), 4)
+        step = Step(iteration, stage, len(rules.book.rules), len(rules.predicates), mean, None, changed, refused)
+        self._steps.append((step, [dump(rules_of(check)) for check in rules.checks.values()]))
+
+    def judged_steps(self) -> Iterator[Step]:
+        """Yield the steps, each with the mean of the model's ratings of the forms at that step."""
         for step, forms in self._steps:
             scores = [self.judged[form] for form in forms if form in self.judged]
-            made.append(replace(step, judged=round(sum(scores) / len(scores), 2) if scores else None))
-        return made
-
-    def _note(self, step: Step) -> None:
-        self._steps.append((step, [dump(rules_of(check)) for check in self.rules.checks.values()]))
-
-    def _push(self, names: "Sequence[str] | Mapping[str, Check]") -> None:
-        scores = self.rules.vagueness()
-        for name in names:
-            heapq.heappush(self._heap, (-scores[name], name))
+            yield replace(step, judged=round(sum(scores) / len(scores), 2) if scores else None)
 
     def _refine_all(self) -> tuple[int, int]:
+        """Refine the waiting rules, vaguest first. Return the numbers of rules refined and of refinements refused."""
         refined = refused = missing = 0
-        while self._heap and self._left > missing:
-            _, name = heapq.heappop(self._heap)
+        while self._waiting and self._left > missing:
+            name = min(self._waiting, key=lambda each: (-self._waiting[each], each))
+            del self._waiting[name]
             try:
                 outcome = self._asked(name)
             except Unanswered:
@@ -379,7 +267,7 @@ class _Refinement:
                 self._replaced[name] = (reply.vagueness, self.rules.vagueness()[name])
                 self.rules.put(made)
                 self._forms[name].add(dump(rules_of(self.rules.checks[name])))
-                self._push([name])
+                self._waiting[name] = self.rules.vagueness()[name]
                 self._left, refined = self._left - 1, refined + 1
         if missing:
             raise Unanswered
@@ -389,16 +277,13 @@ class _Refinement:
         """Return why a rule need not be refined again: the last refinement did not make it less vague."""
         if reply.rules is None or name not in self._replaced:
             return ""
-        called, measured = self._replaced[name]
-        if called is not None and reply.vagueness is not None:
-            before, now = called, reply.vagueness
-        else:
+        before, measured = self._replaced[name]
+        now = reply.vagueness
+        if before is None or now is None:
             before, now = round(measured, 2), round(self.rules.vagueness()[name], 2)
-        return (
-            ""
-            if now < before
-            else f"the last refinement did not make the rule less vague ({before:g} before, {now:g} now)"
-        )
+        if now < before:
+            return ""
+        return f"the last refinement did not make the rule less vague ({before:g} before, {now:g} now)"
 
     def _asked(self, name: str) -> Outcome[Reply]:
         check = self.rules.checks[name]
@@ -413,15 +298,12 @@ class _Refinement:
     def _read(self, check: Check, data: Mapping[str, Any]) -> tuple[Reply, list[str]]:
         score = data.get("vagueness")
         vague = float(score) if isinstance(score, int | float) and 0 <= score <= 10 else None
-        listed = data.get("rules")
         if data.get("verifiable") is True:
             return Reply(vagueness=vague), []
-        if data.get("verifiable") is not False or not isinstance(listed, list):
+        if data.get("verifiable") is not False or not isinstance(data.get("rules"), list):
             return Reply(vagueness=vague), ["`verifiable` must be true, or false with `predicates` and `rules`"]
-        records = [cast(dict[str, Any], each) for each in cast(list[Any], listed) if isinstance(each, dict)]
-        rules = [
-            {"id": str(each.get("id")), "policy": check.policy, "formula": each.get("formula")} for each in records
-        ]
+        bodies = [record(each) for each in listed(data["rules"]) if isinstance(each, dict)]
+        rules = [{"id": str(each.get("id")), "policy": check.policy, "formula": each.get("formula")} for each in bodies]
         if len(rules) == 1:
             rules = [{"id": check.policy, "formula": rules[0]["formula"]}]
         made: Rules = {"predicates": data.get("predicates") or {}, "rules": rules}
@@ -429,3 +311,98 @@ class _Refinement:
             return Reply(vagueness=vague), []
         cases, wrong = self.rules.tried(check, made)
         return Reply(made, tuple(cases), str(data.get("why", "")), vague), wrong
+
+    def _prune(self) -> int:
+        """Merge predicates with the same meaning, then drop rules that follow from another. Return how many are gone.
+
+        The policies with changed rules wait for refinement again. `_refused` counts the merges rejected because a case
+        would have failed.
+        """
+        self._refused = 0
+        merged = self._merged(_doubles(self.rules))
+        # Ask all questions before the first merge. No question then depends on the answer to another.
+        groups = self.rules.groups()
+        answers = self._desk.each(groups, lambda group: self._desk.answer(_question(self.rules, group)))
+        told = [pair for group, answer in zip(groups, answers, strict=True) for pair in _pairs(answer.text, group)]
+        merged += self._merged(told)
+        dropped = {policy: self._dropped(policy) for policy in list(self.rules.checks)}
+        touched = {policy for each in merged for policy in each} | {name for name, gone in dropped.items() if gone}
+        scores = self.rules.vagueness()
+        self._waiting |= {name: scores[name] for name in touched}
+        return len(merged) + sum(dropped.values())
+
+    def _merged(self, pairs: Iterable[tuple[str, str]]) -> list[set[str]]:
+        """Replace the second predicate of each pair with the first, unless a rule would then fail its cases. Return
+        the changed policies for each merge.
+        """
+        merged: list[set[str]] = []
+        for keep, other in pairs:
+            known = self.rules.predicates
+            if keep not in known or other not in known:
+                continue
+            changed: dict[str, Rules] = {}
+            for policy, check in self.rules.checks.items():
+                own = rules_of(check)
+                if other in own["predicates"]:
+                    predicates = {name: body for name, body in own["predicates"].items() if name != other}
+                    renamed = {other: keep}
+                    rules = [{**each, "formula": with_names(str(each["formula"]), renamed)} for each in own["rules"]]
+                    changed[policy] = {"predicates": predicates | {keep: known[keep]}, "rules": rules}
+            if any(self.rules.tried(self.rules.checks[policy], made)[1] for policy, made in changed.items()):
+                self._refused += 1
+                continue
+            for policy, made in changed.items():
+                self.rules.put(replace(self.rules.checks[policy], rules=made))
+            merged.append(set(changed))
+        return merged
+
+    def _dropped(self, policy: str) -> int:
+        """Drop rules that follow from another rule of the same policy. Return how many were dropped."""
+        check = self.rules.checks[policy]
+        own = rules_of(check)
+        if len(own["rules"]) < 2:
+            return 0
+        names = [str(each["id"]) for each in own["rules"]]
+        needless = {
+            each.rules[-1] if each.kind == "duplicate" else each.rules[0]
+            for each in lint([rule for rule in self.rules.book.rules if rule.name in names])
+            if each.kind in ("duplicate", "subsumed")
+        } - {policy}
+        kept = [each for each in own["rules"] if each["id"] not in needless]
+        made: Rules = {"predicates": used_in((each["formula"] for each in kept), own["predicates"]), "rules": kept}
+        cases, wrong = self.rules.tried(check, made)
+        if not needless or wrong:
+            return 0
+        self.rules.put(replace(check, rules=made, cases=tuple(cases)))
+        return len(needless)
+
+
+def _question(rules: Ruleset, group: Sequence[str]) -> Request:
+    known = rules.predicates
+    using = [check for check in rules.checks.values() if set(rules_of(check)["predicates"]) & set(group)]
+    shown = {
+        "predicates": dump({name: known[name] for name in group}),
+        "rules": "\n".join(f"{each['id']}: {each['formula']}" for one in using for each in rules_of(one)["rules"]),
+    }
+    return _MERGE.request(shown)
+
+
+def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
+    """Yield pairs of predicates that differ only in name and wording. They are merged without a question."""
+    known = list(rules.predicates.items())
+    for place, (name, body) in enumerate(known):
+        same = [one for one, other in known[:place] if meaning(other) == meaning(body)]
+        if same:
+            yield same[0], name
+
+
+def _pairs(text: str, group: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of predicates in a group that an answer calls the same. An unreadable answer merges nothing."""
+    try:
+        merges = listed(yaml_answer(text).get("merges"))
+    except Unreadable:
+        return
+    for body in map(record, merges):
+        keep = str(body.get("keep"))
+        others = [str(other) for other in listed(body.get("instead_of"))]
+        yield from ((keep, other) for other in others if keep in group and other in group and other != keep)
