@@ -119,7 +119,7 @@ def compiled(root: Path, folder: Path, chat: Scripted) -> Work:
     edits = {"earlier": before.work, "owner": owner_of(before)} if before is not None else {}
     source = Source(reading.document, reading.title, CARDS, now="2025-01-01T10:00:00", **edits)
     work, _ = compile_pack(source, chat)
-    write_pack(root, source, work, MadeOf(("help",), name="help"), before=before, reading=reading)
+    write_pack(root, source, work, MadeOf(("help",), name="help"), before=before)
     return work
 
 

@@ -1,4 +1,4 @@
-"""Documents in: whatever they came as, each sentence leads back to its file, page and line."""
+"""Documents in: whatever they came as, they become the text of a policy."""
 
 from pathlib import Path
 
@@ -15,8 +15,6 @@ def test_a_markdown_file_stays_as_it_is(tmp_path: Path) -> None:
     reading = read_documents([path])
     assert reading.document.text == path.read_text()
     assert reading.title == "Shop"
-    assert not reading.is_made
-    assert reading.origin(5) == "policy.md:5"
 
 
 def test_html_keeps_headings_items_and_rows_and_leaves_out_what_is_not_shown(tmp_path: Path) -> None:
@@ -37,20 +35,16 @@ def test_html_keeps_headings_items_and_rows_and_leaves_out_what_is_not_shown(tmp
         "| gold | 500.00 |",
     ]
     assert found.document.sentences[0].heading == "Shop"
-    assert found.origin(3) == "policy.html"
 
 
-def test_several_documents_stay_apart_and_each_line_knows_its_own(tmp_path: Path) -> None:
+def test_several_documents_stay_apart(tmp_path: Path) -> None:
     first, second = tmp_path / "refunds.txt", tmp_path / "manner.md"
     first.write_text("Refunds are made once.\n")
     second.write_text("# Manner\n\nBe kind.\n")
     found = read_documents([first, second])
     by_text = {sentence.text: sentence for sentence in found.document.sentences}
     assert [file.name for file in found.document.files] == ["documents/refunds.txt", "documents/manner.md"]
-    assert found.origin(by_text["Refunds are made once."].line, "documents/refunds.txt") == "refunds.txt:1"
-    assert found.origin(by_text["Be kind."].line, "documents/manner.md") == "manner.md:3"
     assert by_text["Be kind."].heading == "Manner"
-    assert not found.is_made
     assert [each.file for each in sections(found.document)] == ["documents/refunds.txt", "documents/manner.md"]
 
 
@@ -65,22 +59,17 @@ def test_a_folder_is_every_document_in_it(tmp_path: Path) -> None:
         "documents/b.md",
         "documents/x.html.md",
     ]
-    assert found.is_made
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="the folder has no document"):
         read_documents([tmp_path / "empty"])
 
 
-def test_a_pdf_leads_back_to_its_pages(tmp_path: Path) -> None:
+def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
     pytest.importorskip("pypdf")
     path = tmp_path / "policy.pdf"
     path.write_bytes(_pdf("Refunds are made once.", "Be kind."))
     found = read_documents([path])
-    assert [found.origin(sentence.line) for sentence in found.document.sentences] == [
-        "policy.pdf, page 1",
-        "policy.pdf, page 2",
-    ]
-    assert found.document.sentences[1].text == "Be kind."
+    assert [sentence.text for sentence in found.document.sentences] == ["Refunds are made once.", "Be kind."]
 
 
 def test_a_docx_keeps_headings_lists_and_tables(tmp_path: Path) -> None:

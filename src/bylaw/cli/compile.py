@@ -116,7 +116,7 @@ def compile_command(
     )
     work, desk = compile_pack(source, chat, progress=print, as_is=as_is)
     made_of = replace(made_of, name=made_of.name or pack_name(out))
-    written = write_pack(out, source, work, made_of, before=before, reading=reading)
+    written = write_pack(out, source, work, made_of, before=before)
     print("".join(f"{line}\n" for line in written.notes), end="")
     if folder is not None:
         _show_differences(out, folder)

@@ -14,7 +14,7 @@ from bylaw.compile.items import read_items
 from bylaw.compile.lesson import Weighed, learn_weights
 from bylaw.compile.naming import function_name, named_apart, slug
 from bylaw.compile.pipeline import Source, Work
-from bylaw.compile.reading import Reading, named_in_pack
+from bylaw.compile.reading import named_in_pack
 from bylaw.compile.span import Draft, first_place, ranges, spans
 from bylaw.compile.things import entities_file, tools_file
 from bylaw.engine.finished import verdicts
@@ -120,12 +120,12 @@ class Assembled(Struct, frozen=True):
     weighed: Weighed | None
 
 
-def assemble(source: Source, work: Work, *, name: str, reading: Reading | None = None) -> dict[str, str]:
-    made = assembled(source, work, name=name, reading=reading)
+def assemble(source: Source, work: Work, *, name: str) -> dict[str, str]:
+    made = assembled(source, work, name=name)
     return {**made.files, "compiled.yaml": compile_record(source, work, made.files, made.weighed)}
 
 
-def assembled(source: Source, work: Work, *, name: str, reading: Reading | None = None) -> Assembled:
+def assembled(source: Source, work: Work, *, name: str) -> Assembled:
     """Return the pack's files without the owner's edits."""
     assert work.things is not None
     drafts = sorted(work.drafts, key=lambda draft: first_place(draft.quotes, source.document))
@@ -161,8 +161,6 @@ def assembled(source: Source, work: Work, *, name: str, reading: Reading | None 
     weighed = learn_weights(on_trial(files), source.trajectories, source.labels) if source.labels is not None else None
     if weighed is not None and weighed.weights:
         files["weights.yaml"] = weighed.weights
-    if reading is not None and reading.is_made:
-        files["sources.yaml"] = packed({"places": [to_builtins(place) for place in reading.places]})
     return Assembled(files, weighed)
 
 

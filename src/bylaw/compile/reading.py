@@ -1,7 +1,7 @@
-"""Converts Markdown, text, HTML, PDF and DOCX documents to text. Traces each line to its file, page and line."""
+"""Converts Markdown, text, HTML, PDF and DOCX documents to text."""
 
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,59 +20,22 @@ _LISTED = 12
 """A pack lists up to this many documents by name. If there are more, only their folder is named."""
 
 
-class Place(Struct, frozen=True):
-    """The origin of a line. It also covers the following lines, up to the next recorded origin."""
-
-    line: int
-    """The line number in the text, starting at 1."""
-    file: str
-    page: int = 0
-    """The page number, or 0 if the file has no pages."""
-    source_line: int = 0
-    """The line number in the file, or 0 if the file has no lines."""
-    document: str = ""
-    """The name of the text, if there are several texts."""
-
-
 class Reading(Struct, frozen=True):
-    """A pack's document and the origins of its lines."""
+    """A policy's texts and its title."""
 
     document: Document
     title: str
-    places: tuple[Place, ...]
-
-    def origin(self, line: int, document: str = "") -> str:
-        """Return where a line comes from, such as `policy.pdf, page 3`."""
-        place = [each for each in self.places if each.line <= line and each.document == document][-1]
-        if place.page:
-            return f"{place.file}, page {place.page}"
-        if place.source_line:
-            return f"{place.file}:{place.source_line + line - place.line}"
-        return place.file
-
-    @property
-    def is_made(self) -> bool:
-        """Whether any text differs from its file. Only then are the origins of lines useful."""
-        return any(not place.source_line for place in self.places)
 
 
 def read_documents(paths: Sequence[Path]) -> Reading:
     """Read files in the given order, and a folder's files in order of name. A single file becomes `policy.md`."""
-    found = dict(pair for path in paths for pair in _found(path))
-    names = _names(found)
+    names = _names(dict(pair for path in paths for pair in _found(path)))
     texts: dict[str, str] = {}
-    places: list[Place] = []
     for path, name in names.items():
-        pages = [(page, list(lines)) for page, lines in _pages(path)]
-        if not any(line.strip() for _, lines in pages for line in lines):
+        text = "\n".join(_lines(path))
+        if not text.strip():
             hint = "a scanned PDF must be converted to text first" if path.suffix.lower() == ".pdf" else ""
             raise UsageError("the document contains no text", place=str(path), hint=hint)
-        which = name if len(names) > 1 else ""
-        lines: list[str] = []
-        for page, more in pages:
-            places.append(Place(len(lines) + 1, path.name, page, int(not page and not _is_made(path)), which))
-            lines += more
-        text = "\n".join(lines)
         texts[name] = text if text.endswith("\n") else f"{text}\n"
     whole = len(texts) > 1
     document = Document.joined(list(texts.items()), name=FOLDER) if whole else Document(*texts.values())
@@ -81,7 +44,7 @@ def read_documents(paths: Sequence[Path]) -> Reading:
     title = paths[0].stem if paths[0].is_dir() else next(titles, paths[0].stem)
     if not document.sentences:
         raise UsageError("the document has no sentences", place=str(paths[0]))
-    return Reading(document, title, tuple(places))
+    return Reading(document, title)
 
 
 def named_in_pack(document: Document) -> str | list[str]:
@@ -115,39 +78,32 @@ def _names(found: Mapping[Path, str]) -> dict[Path, str]:
     return made
 
 
-def _is_made(path: Path) -> bool:
-    return path.suffix.lower() in (*_HTML, ".docx", ".pdf")
-
-
-def _pages(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of a file by page. A file without pages is treated as a single page, page 0."""
+def _lines(path: Path) -> Iterable[str]:
     if not path.is_file():
         raise UsageError("no such file", place=str(path))
-    data = path.read_bytes()
-    suffix = path.suffix.lower()
+    data, suffix = path.read_bytes(), path.suffix.lower()
     if data[:5] == b"%PDF-" or suffix == ".pdf":
-        yield from _pdf(path)
-    elif suffix == ".docx":
-        yield 0, list(_docx(path))
-    elif suffix == ".doc":
+        return _pdf(path)
+    if suffix == ".docx":
+        return _docx(path)
+    if suffix == ".doc":
         raise UsageError("old Word files are not supported", place=str(path), hint="save it as .docx")
-    else:
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise UsageError("the document is not UTF-8 text", place=str(path), hint="save it as UTF-8") from None
-        # `splitlines` would also split at form feeds and unusual separators.
-        yield 0, html_lines(text) if suffix in _HTML else text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("the document is not UTF-8 text", place=str(path), hint="save it as UTF-8") from None
+    # `splitlines` would also split at form feeds and unusual separators.
+    return html_lines(text) if suffix in _HTML else text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
-def _pdf(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _pdf(path: Path) -> Iterator[str]:
     pypdf = _library("pypdf", path)
     try:
         reader = pypdf.PdfReader(path)
         if reader.is_encrypted:
             raise UsageError("the PDF is encrypted", place=str(path), hint="save it without a password")
-        for number, page in enumerate(reader.pages, 1):
-            yield number, [line.rstrip() for line in page.extract_text().split("\n")]
+        for page in reader.pages:
+            yield from (line.rstrip() for line in page.extract_text().split("\n"))
     except pypdf.errors.PyPdfError as error:
         raise UsageError(f"the PDF cannot be read: {str(error).lower()}", place=str(path)) from None
 
@@ -182,12 +138,14 @@ def _library(name: str, path: Path) -> Any:
 
 
 _UNSHOWN = {"script", "style", "head", "template", "noscript", "svg"}
-_TAGS = "p div section article li ul ol table tr blockquote pre br dt dd hr"
-_BLOCKS = frozenset(_TAGS.split())
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_TAGS = "p div section article li ul ol table tr blockquote pre br dt dd hr"
+_BLOCKS = frozenset((*_TAGS.split(), *_HEADINGS))
 
 
 class _Lines(HTMLParser):
+    """Collects a page's lines: headings, paragraphs, list items and table rows, in the notation of Markdown."""
+
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.lines: list[str] = []
@@ -199,27 +157,22 @@ class _Lines(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _UNSHOWN:
             self._hidden += 1
-        elif tag == "tr":
+        elif tag in _BLOCKS and self._cells is None:
             self.end_block()
+        if tag == "tr":
             self._cells = []
-        elif tag in _BLOCKS or tag in _HEADINGS:
-            if self._cells is None:
-                self.end_block()
-            if tag == "li":
-                self._start = "- "
-            elif tag in _HEADINGS:
-                self._start = f"{'#' * _HEADINGS[tag]} "
+        elif tag == "li" or tag in _HEADINGS:
+            self._start = "- " if tag == "li" else f"{'#' * _HEADINGS[tag]} "
 
     def handle_endtag(self, tag: str) -> None:
         if tag in _UNSHOWN:
             self._hidden = max(0, self._hidden - 1)
         elif tag in ("td", "th") and self._cells is not None:
-            self._cells.append(self._taken())
+            self._cells.append(self._text())
         elif tag == "tr" and self._cells is not None:
-            cells, self._cells = self._cells, None
-            if any(cells):
-                self.lines += [f"| {' | '.join(cells)} |"]
-        elif (tag in _BLOCKS or tag in _HEADINGS) and self._cells is None:
+            self.lines += [f"| {' | '.join(self._cells)} |"] if any(self._cells) else []
+            self._cells = None
+        elif tag in _BLOCKS and self._cells is None:
             self.end_block()
 
     def handle_data(self, data: str) -> None:
@@ -227,12 +180,12 @@ class _Lines(HTMLParser):
             self._words.append(data)
 
     def end_block(self) -> None:
-        start, text = self._start, self._taken()
+        if text := self._text():
+            self.lines += [self._start + text, ""]
         self._start = ""
-        if text:
-            self.lines += [start + text, ""]
 
-    def _taken(self) -> str:
+    def _text(self) -> str:
+        """Return the text since the last call."""
         text = " ".join("".join(self._words).split())
         self._words = []
         return text

@@ -24,7 +24,7 @@ from bylaw.compile.guards import functions_of
 from bylaw.compile.items import Items, Key, Merge, edited, merge, read_items
 from bylaw.compile.naming import function_name, used_in
 from bylaw.compile.pipeline import Owner, Source, Work
-from bylaw.compile.reading import FOLDER, Reading
+from bylaw.compile.reading import FOLDER
 from bylaw.compile.schema import listed, record, section
 from bylaw.compile.span import Draft, first_place
 from bylaw.compile.things import Things, entities_file, tools_file
@@ -40,7 +40,7 @@ from bylaw.review.check import loaded
 from bylaw.scan.written import dump
 from bylaw.trace import Call, Trajectory
 
-_RECORDS = frozenset(("policy.md", "compiled.yaml", "sources.yaml"))
+_RECORDS = frozenset(("policy.md", "compiled.yaml"))
 """The compiler's own files: copies and notes that are not meant to be edited."""
 
 
@@ -59,9 +59,7 @@ def others(root: Path, made: Container[str]) -> list[str]:
     """Return the pack's other files, limited to the kinds that the compiler writes."""
     paths = [each for folder in ("guards", "cases", "lookups") for each in sorted((root / folder).glob("*"))]
     paths = [path for path in paths if path.is_file() and path.suffix in (".py", ".yaml")]
-    paths += [
-        root / f"{name}.yaml" for name in ("pack", "tools", "entities", "policies", "rules", "weights", "sources")
-    ]
+    paths += [root / f"{name}.yaml" for name in ("pack", "tools", "entities", "policies", "rules", "weights")]
     paths += [path for path in sorted((root / FOLDER).rglob("*")) if path.suffix in TEXTS]
     names = (path.relative_to(root).as_posix() for path in paths if path.is_file())
     return [name for name in names if name not in made]
@@ -219,20 +217,12 @@ class Update(Struct, frozen=True):
     """Lines that list the edits that were kept."""
 
 
-def write_pack(
-    root: Path,
-    source: Source,
-    work: Work,
-    made_of: MadeOf,
-    *,
-    before: Before | None = None,
-    reading: Reading | None = None,
-) -> Update:
+def write_pack(root: Path, source: Source, work: Work, made_of: MadeOf, *, before: Before | None = None) -> Update:
     """Write a compiled pack to its folder and keep the owner's edits since the last compile.
 
     If the pack would not load with these edits, write nothing and raise an error that lists the faults.
     """
-    made = assembled(source, work, name=made_of.name, reading=reading)
+    made = assembled(source, work, name=made_of.name)
     theirs = {path: read_items(path, text) for path, text in made.files.items() if not is_copy(path)}
     base = {key: value for items in theirs.values() for key, value in items.items()}
     files, notes, merged = made.files, list[str](), Merge({}, base)
