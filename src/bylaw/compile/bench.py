@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -11,7 +11,7 @@ from bylaw.compile.card import Card
 from bylaw.compile.desk import Unreadable, yaml_answer
 from bylaw.compile.naming import function_name
 from bylaw.compile.plausible import Plausible, arguments_of
-from bylaw.compile.schema import Schema, section
+from bylaw.compile.schema import Schema, listed, section
 from bylaw.compile.things import Things, entities_file, held, insides, recorded_entities, tools_file
 from bylaw.errors import BylawError, PackError
 from bylaw.guard import Guard, Vocabulary, parse_guards
@@ -101,6 +101,7 @@ class Bench:
         return Vocabulary(schema.entities, arguments, *named)
 
     def guard(self, policy: Policy, code: str) -> tuple[Guard | None, list[str]]:
+        """Return a policy's guard, or None with the faults of its code."""
         guard, wrong = self._parsed(function_name(policy.id), code)
         return guard, list(wrong)
 
@@ -150,14 +151,12 @@ class Bench:
         guard, _ = self.guard(policy, code)
         assert guard is not None
         try:
-            if shapeless := self._written(cases).faults:
-                return [fault_text(fault) for fault in shapeless]
-            found = list(self.run(policy, guard, cases))
+            if faults := self._written(cases).faults:
+                return [fault_text(fault) for fault in faults]
+            results = zip(self.run(policy, guard, cases), cases, strict=True)
+            wrong = [fault_text(each, case) for each, case in results if isinstance(each, BylawError)]
         except BylawError as error:
             return [fault_text(error)]
-        wrong = [
-            fault_text(each, case) for each, case in zip(found, cases, strict=True) if isinstance(each, BylawError)
-        ]
         return wrong or [
             f"case `{case.get('note', '')}`: its call does not fit the schema of `{tool}`: {why}"
             for case in cases
@@ -205,10 +204,10 @@ def told_whole(guard: Guard, cases: Sequence[Case]) -> Sequence[Case]:
 def cases_answer(text: str) -> list[Case]:
     """Parse an answer as a list of cases. Raises Unreadable if this fails."""
     data = yaml_answer(text)
-    listed: Any = data.get("") or data.get("cases")
-    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in cast(list[Any], listed)):
+    cases: Any = data.get("") or data.get("cases")
+    if not isinstance(cases, list) or not all(isinstance(each, dict) for each in listed(cases)):
         raise Unreadable("not the YAML asked for: not a list of cases")
-    return cast(list[Case], listed)
+    return listed(cases)
 
 
 def fault_text(fault: BylawError, case: Case | None = None) -> str:

@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from bylaw.compile.bench import Bench, Case
 from bylaw.compile.plausible import Plausible, arguments_of
-from bylaw.compile.schema import Schema, holds_records, names_in
+from bylaw.compile.schema import Schema, holds_records, names_in, record, section
 from bylaw.engine.finished import verdicts
 from bylaw.facts.entity import ABSENT, Entity, Field, Key, NoValue
 from bylaw.facts.value import coerce, key_of, leaves
@@ -67,9 +67,24 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
     read_as: dict[str, str] = {}
     inner_as: dict[str, str] = {}
 
-    def add_day(day: date, step: int) -> None:
-        with suppress(OverflowError):
-            days.add(day + timedelta(days=step))
+    def add_times(number: int) -> None:
+        """Add the days and times that are this number of days or hours from now, before and after."""
+        for signed, step in ((sign * number, step) for sign in (1, -1) for step in (-1, 0, 1)):
+            with suppress(OverflowError):
+                days.add(now.date() + timedelta(days=signed + step))
+            with suppress(OverflowError):
+                times.update(now + timedelta(hours=hours, minutes=step) for hours in (signed, 24 * signed))
+
+    def add_text(text: str) -> None:
+        with suppress(ValueError, OverflowError):
+            days.update([date.fromisoformat(text) + timedelta(days=step) for step in (-1, 0, 1)])
+            return
+        with suppress(InvalidOperation):
+            amount = Decimal(text)
+            if amount.is_finite() and abs(amount) < _LARGEST:
+                money.update((amount - _CENT, amount, amount + _CENT))
+            return
+        words.add(text)
 
     for node in (node for code in codes for node in _decisive(parse_python(code))):
         match node:
@@ -78,22 +93,9 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
             case ast.Constant(value=int(number)):
                 numbers |= {number - 1, number, number + 1}
                 money |= {Decimal(number) - _CENT, Decimal(number), Decimal(number) + _CENT}
-                for signed, step in ((sign * number, step) for sign in (1, -1) for step in (-1, 0, 1)):
-                    add_day(now.date(), signed + step)
-                    with suppress(OverflowError):
-                        times |= {now + timedelta(hours=hours, minutes=step) for hours in (signed, 24 * signed)}
+                add_times(number)
             case ast.Constant(value=str(text)):
-                with suppress(ValueError):
-                    day = date.fromisoformat(text)
-                    for step in (-1, 0, 1):
-                        add_day(day, step)
-                    continue
-                with suppress(InvalidOperation):
-                    amount = Decimal(text)
-                    if amount.is_finite() and abs(amount) < _LARGEST:
-                        money |= {amount - _CENT, amount, amount + _CENT}
-                    continue
-                words.add(text)
+                add_text(text)
             case ast.Call(func=ast.Name(id=("money" | "date" | "time") as kind), args=[argument, *_]):
                 if name := _argument(argument):
                     read_as[name] = kind
@@ -156,6 +158,12 @@ class World:
         self.absent: list[Key] = []
         self.done_so_far: list[dict[str, Any]] = []
 
+    @property
+    def facts(self) -> dict[str, dict[str, Any] | None]:
+        """What the guards read, in the form of a case."""
+        named = {f"{kind}[{', '.join(map(str, key))}]" if key else kind: (kind, key) for kind, key in self.read_so_far}
+        return {name: self.read_so_far[thing] for name, thing in named.items()}
+
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         key = key_of(key)
         thing = (entity.name, key)
@@ -199,7 +207,7 @@ class World:
 
     def arguments(self, tool: Tool) -> dict[str, Any]:
         return {
-            name: self._argument(name, cast(dict[str, Any], schema))
+            name: self._argument(name, record(schema))
             for name, schema in tool.parameters.items()
             if name in tool.required or self._random("given", name).random() < 0.7
         }
@@ -213,7 +221,7 @@ class World:
                 return self._made(name, schema, draw)
             case "array":
                 words = (*_IDS, *self._pool.words) if not name.endswith("_ids") else _IDS
-                items = cast(dict[str, Any], schema.get("items") or {}).get("enum") or words
+                items = record(schema.get("items")).get("enum") or words
                 # Parallel lists usually have the same length, but agents sometimes forget an item.
                 is_unlike = self._random("unlike").random() < _UNLIKE_SHARE
                 length = self._random("length", *([name] if is_unlike else [])).choice(_LENGTHS)
@@ -260,14 +268,13 @@ class World:
         if words := schema.get("enum"):
             return draw.choice(cast(list[Any], words))
         if isinstance(inner := schema.get("additionalProperties"), dict):
-            return {key: self._made(key, cast(Schema, inner), draw) for key in _IDS if draw.random() < _LISTED_SHARE}
-        if isinstance(parts := schema.get("properties"), dict):
-            return {key: self._made(key, part, draw) for key, part in cast(dict[str, Schema], parts).items()}
+            return {key: self._made(key, record(inner), draw) for key in _IDS if draw.random() < _LISTED_SHARE}
+        if "properties" in schema:
+            return {key: self._made(key, record(part), draw) for key, part in section(schema, "properties").items()}
         if schema.get("type") == "array":
-            return [self._made(name, schema.get("items") or {}, draw) for _ in range(draw.choice(_LENGTHS))]
-        kind = self._pool.inner_as.get(name) or str(schema.get("format"))
-        if schema.get("type") in ("integer", "number", "boolean"):
-            kind = str(schema["type"])
+            return [self._made(name, record(schema.get("items")), draw) for _ in range(draw.choice(_LENGTHS))]
+        is_plain = schema.get("type") in ("integer", "number", "boolean")
+        kind = str(schema["type"] if is_plain else self._pool.inner_as.get(name) or schema.get("format"))
         return self._scalar(kind, draw, is_id=name == "id" or name.endswith("_id"))
 
     def _random(self, *of: Any) -> random.Random:
@@ -317,9 +324,7 @@ def tried(
         arguments = world.arguments(tool)
         said = {code: evaluate(each, arguments, world, tool=tool.name, now=now) for code, each in by_code.items()}
         found = [said[code] for code in codes]
-        outcomes = tuple(each[0].outcome if len(each) == 1 else "failed" for each in found)
-        facts = {_name(thing): fields for thing, fields in world.read_so_far.items()}
-        case: Case = {"policy": policy, "call": {tool.name: arguments}, "facts": facts}
+        case: Case = {"policy": policy, "call": {tool.name: arguments}, "facts": world.facts}
         if world.done_so_far:
             case["done"] = world.done_so_far
         given = {key_of((leaf,))[0] for leaf in leaves(arguments)}
@@ -329,6 +334,7 @@ def tried(
             or not plausible.may_occur(arguments_of(tool.name), arguments)
             or not all(plausible.may_occur(entity, fields or {}) for (entity, _), fields in world.read_so_far.items())
         )
+        outcomes = tuple(each[0].outcome if len(each) == 1 else "failed" for each in found)
         trials.append(Trial(case, outcomes, tuple(each[0].because for each in found), is_broken))
     return trials
 
@@ -338,11 +344,6 @@ def _absent_share(entity: Entity) -> float:
     if entity.origin == "conversation":
         return _UNMADE_SHARE
     return _ABSENT_SHARE if entity.key else 0.0
-
-
-def _name(thing: tuple[str, Key]) -> str:
-    kind, key = thing
-    return f"{kind}[{', '.join(map(str, key))}]" if key else kind
 
 
 _TRIED = 200
@@ -455,16 +456,15 @@ def variants(code: str) -> Iterator[tuple[str, str]]:
 
 
 def _words(bench: Bench, case: Case, read: Container[str] | None = None) -> Iterator[str]:
+    """Yield the enumeration values in a case. With `read`, only these arguments of the call count."""
     entities = bench.base.schema.entities
-    for thing, fields in cast(dict[str, Any], case.get("facts") or {}).items():
+    for thing, values in section(case, "facts").items():
         kind = thing.partition("[")[0]
-        for name, value in cast(dict[str, Any], fields or {}).items():
-            field = entities[kind].fields.get(name) if kind in entities else None
-            if field is not None and field.type == "enum":
+        fields = entities[kind].fields if kind in entities else {}
+        for name, value in record(values).items():
+            if name in fields and fields[name].type == "enum":
                 yield f"{kind}.{name}: {value}"
-    for tool, arguments in cast(dict[str, dict[str, Any]], case.get("call") or {}).items():
-        for name, value in arguments.items():
-            if (read is None or name in read) and cast(
-                dict[str, Any], bench.cards[tool].parameters.get(name) or {}
-            ).get("enum"):
+    for tool, arguments in section(case, "call").items():
+        for name, value in record(arguments).items():
+            if (read is None or name in read) and record(bench.cards[tool].parameters.get(name)).get("enum"):
                 yield f"{name}: {value}"

@@ -6,7 +6,7 @@ are first tried on recorded results.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ from bylaw.compile.check import Check
 from bylaw.compile.context import catalogue_with_results, field_kind
 from bylaw.compile.desk import Desk, Outcome, Prompt, Unreadable, grouped, stage
 from bylaw.compile.guards import functions_of
-from bylaw.compile.schema import names_in
+from bylaw.compile.schema import names_in, section
 from bylaw.compile.things import keys_of
 from bylaw.facts.entity import UNSEEN, Entity
 from bylaw.facts.schema import Schema
@@ -56,10 +56,11 @@ class Lookups(Struct, frozen=True):
 
 def out_of_reach(bench: Bench, checks: Mapping[str, Check]) -> dict[str, list[str]]:
     """For each entity, return the fields that guards read but no observation shows."""
-    guards = [bench.guard(Policy(check.policy, "guard", ""), check.code)[0] for check in checks.values() if check.code]
+    codes = (bench.guard(Policy(check.policy, "guard", ""), check.code) for check in checks.values() if check.code)
+    read = fields_read([guard for guard, _ in codes if guard is not None], bench.base.schema)
     return {
         entity: unshown
-        for entity, fields in fields_read([guard for guard in guards if guard is not None], bench.base.schema).items()
+        for entity, fields in read.items()
         if (unshown := [field for field in fields if not _is_shown(bench, entity, field)])
     }
 
@@ -119,15 +120,16 @@ def shown_fields(
     """Return the template values for a question about some fields and their entities."""
     lines: list[str] = []
     for entity in dict.fromkeys(entity for entity, _ in part):
-        body = cast(dict[str, Any], entities[entity])
-        kinds = cast(dict[str, Any], body.get("fields") or {})
+        kinds = section(entities[entity], "fields")
         named = (f"{name} ({field_kind(kinds.get(name, 'boolean'))})" for owner, name in part if owner == entity)
-        lines.append(f"- {entity}, key {', '.join(keys_of(body))}: {', '.join(named)}")
+        lines.append(f"- {entity}, key {', '.join(keys_of(entities[entity]))}: {', '.join(named)}")
     fields = "\n".join(lines)
     return {"tools": catalogue_with_results(cards, fields), "fields": fields}
 
 
 class _Recorded:
+    """The results of one recorded conversation, as a look-up function searches them."""
+
     def __init__(self, trajectory: Trajectory) -> None:
         self._entries: list[tuple[str, dict[str, Any]]] = []
         for step, event in enumerate(trajectory.events):
@@ -137,13 +139,11 @@ class _Recorded:
                 self._entries.append((call.tool, entry))
 
     def results(self, tool: str, match: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return [
-            entry
-            for name, entry in self._entries
-            if name == tool and all(entry["arguments"].get(part) == value for part, value in match.items())
-        ]
+        entries = (entry for name, entry in self._entries if name == tool)
+        return [each for each in entries if all(each["arguments"].get(part) == value for part, value in match.items())]
 
-    def keys(self, entity: Entity) -> set[tuple[Any, ...]]:
+    def keys(self, entity: Entity) -> set[tuple[str, ...]]:
+        """Return the keys of an entity in the arguments of calls."""
         found = [[entry["arguments"].get(part) for part in entity.key] for _, entry in self._entries]
         return {tuple(map(str, key)) for key in found if None not in key}
 

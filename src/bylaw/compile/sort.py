@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from bylaw.compile.card import Card
 from bylaw.compile.context import catalogue_text
 from bylaw.compile.desk import Desk, grouped, json_prompt, stage
-from bylaw.compile.extract import Draft
+from bylaw.compile.span import Draft
 from bylaw.policy.pattern import PatternError, compile_pattern
 from bylaw.policy.statement import PolicyKind, Severity
 
@@ -68,14 +68,11 @@ def sort(
         shown = {"tools": catalogue_text(cards, policies), "policies": policies}
         return desk.ask(_SORT, shown, lambda answer: _judged(answer, group, cards), empty={}).made
 
-    found = {draft.id: known[draft.id] for draft in drafts if _still_fits(known.get(draft.id), cards)}
+    fitting = {name: each for name, each in known.items() if cards.keys() >= set(each.tools)}
+    found = {draft.id: fitting[draft.id] for draft in drafts if draft.id in fitting}
     for said in desk.each(grouped([draft for draft in drafts if draft.id not in found], TOGETHER), ask):
         found |= said
     return found
-
-
-def _still_fits(sorted_as: Sorted | None, cards: Mapping[str, Card]) -> bool:
-    return sorted_as is not None and all(tool in cards for tool in sorted_as.tools)
 
 
 def draft_text(draft: Draft) -> str:
@@ -90,26 +87,23 @@ def draft_text(draft: Draft) -> str:
 def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
     """Return the fields of `Request` in `entities.yaml`. If two facts have the same name, the first one is used."""
     fields: dict[str, Any] = {}
-    asked_to_say = {fact.name for fact in facts if fact.said}
+    counts_silence = {fact.name for fact in facts if fact.said}
     for fact in facts:
         if fact.name in fields or not fact.name.isidentifier():
             continue
-        type_ = f"{fact.type}?" if fact.name in asked_to_say else fact.type
-        body: dict[str, Any] = {"type": type_, "origin": "user", "question": fact.question}
+        is_nullable = fact.name in counts_silence
+        body: dict[str, Any] = {"type": f"{fact.type}{'?' if is_nullable else ''}", "origin": "user"}
+        body["question"] = fact.question
         if fact.type == "enum":
             body["values"] = list(fact.values)
         # An argument shows what the agent says, not what the user said.
-        is_carried = fact.argument and fact.name not in asked_to_say
-        ways: list[dict[str, Any]] = [{"argument": fact.argument}] if is_carried else []
-        ways += [_way(fact, each) for each in fact.sayings]
+        ways: list[dict[str, Any]] = [{"argument": fact.argument}] if fact.argument and not is_nullable else []
+        for saying in fact.sayings:
+            value = saying.value.lower() == "true" if fact.type == "boolean" else saying.value
+            # Without a value, the pattern's last group gives the value.
+            ways.append({"says": saying.pattern} | ({"value": value} if value != "" else {}))
         fields[fact.name] = {**body, "from": ways} if ways else body
     return fields
-
-
-def _way(fact: UserFact, saying: Saying) -> dict[str, Any]:
-    """Return a statement's pattern and value. Without a value, the pattern's last group gives the value."""
-    value = saying.value.lower() == "true" if fact.type == "boolean" else saying.value
-    return {"says": saying.pattern} | ({"value": value} if value != "" else {})
 
 
 def _judged(answer: _Answer, group: Sequence[Draft], cards: Mapping[str, Card]) -> tuple[dict[str, Sorted], list[str]]:
@@ -120,7 +114,7 @@ def _judged(answer: _Answer, group: Sequence[Draft], cards: Mapping[str, Card]) 
         wrong = _faults(each, ids, cards)
         complaints += wrong + _figures(each)
         if not wrong:
-            found[each.id] = replace(each, user_facts=tuple(_unread(fact) for fact in each.user_facts))
+            found[each.id] = replace(each, user_facts=tuple(_without_figures(fact) for fact in each.user_facts))
     said = {each.id for each in answer.policies}
     return found, complaints + [f"nothing is said of `{draft.id}`" for draft in group if draft.id not in said]
 
@@ -139,14 +133,14 @@ def _figures(each: Sorted) -> list[str]:
         " `sayings` empty, so that the user is asked; or make it a boolean or an enum of what the policy tells apart;"
         " or, where only a reader of the conversation could tell, say so with the kind"
         for fact in each.user_facts
-        if fact.type in _FIGURES and any(saying.value for saying in fact.sayings)
+        if _without_figures(fact) != fact
     ]
 
 
-def _unread(fact: UserFact) -> UserFact:
+def _without_figures(fact: UserFact) -> UserFact:
     """Remove the patterns for fixed numbers from a fact, even if the answer insists on the patterns."""
-    read = tuple(saying for saying in fact.sayings if not saying.value)
-    return replace(fact, sayings=read) if fact.type in _FIGURES else fact
+    sayings = tuple(saying for saying in fact.sayings if not saying.value)
+    return replace(fact, sayings=sayings) if fact.type in _FIGURES else fact
 
 
 def _faults(each: Sorted, ids: set[str], cards: Mapping[str, Card]) -> list[str]:

@@ -79,7 +79,7 @@ def _generic(name: str, parts: Sequence[ast.expr], inner: Callable[[ast.expr], d
         told = next((words for each in parts[1:] if (words := _words(each))), "")
         return inner(parts[0]) | ({"description": told} if told else {})
     if name in ("Optional", "Union"):
-        return next((schema for each in parts if (schema := inner(each))), {})
+        return next((schema for each in parts if (schema := inner(each))), dict[str, Any]())
     if name in _LISTS:
         return {"type": "array", "items": inner(parts[0])}
     if name in _MAPS and len(parts) == 2:
