@@ -117,9 +117,9 @@ def test_a_search_finds_rare_words_with_the_reply_to_them_in_order() -> None:
         (Plan((Check("told", "?"), Check("told", "?"))), "`told` is not a unique name"),
         (Plan((Check("told told", "?"),)), "is not a unique name"),
         (Plan((Verify("told", "told"),)), "uses `told`"),
-        (Plan((Verify("told", "a AND"),)), "uses `a AND"),
+        (Plan((Verify("told", "a AND"),)), "uses an invalid formula: a AND"),
         (Plan((Verify("told", "a" * 500),)), "500 characters"),
-        (Plan((Use("told", "rm"),)), "the tool `rm`, which there is not"),
+        (Plan((Use("told", "rm"),)), "uses the unknown tool `rm`"),
         (Plan((Check("other", "?"),)), "no step is named `told`"),
     ],
 )

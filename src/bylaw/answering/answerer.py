@@ -4,10 +4,12 @@ The model is called through `llm.Chat`. No function here raises an error: if a q
 cannot be read, the predicate stays unknown. Cost estimates run the same code without sending requests.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
+from msgspec.structs import replace
 
 from bylaw.answering.consent import consent_answer, consent_request, no_question
 from bylaw.answering.history import EXAMPLES, SAME, History, Outcome, Plans
@@ -18,7 +20,7 @@ from bylaw.consent import OpenConsent
 from bylaw.engine.predicate_values import Answered
 from bylaw.facts.entity import Field
 from bylaw.llm import Answer, Chat, Pending, Request
-from bylaw.llm.chat import LETTERS_PER_TOKEN, ChatError, Unreachable, render, schema_of
+from bylaw.llm.chat import ChatError, Unreachable, estimate, render, schema_of
 from bylaw.llm.source import at_hand
 from bylaw.pack import Pack
 from bylaw.pack.predicate import Predicate
@@ -53,23 +55,25 @@ class Answerer:
         self.remembers = remembers
         self.operations = {each.name: each for each in operations}
         self.most_queries = most_queries
+        self._known = at_hand(chat)
+        self._budget = math.inf if budget is None else budget
+        self._ahead: dict[str, Answer | None] = {}
+        """Answers that were requested in advance. A pending answer is None."""
+        self._unreachable: Unreachable | None = None
         self._waiting: dict[str, str] = {}
         """Requests in a batch, each with the file that contains it."""
         self._failed: dict[str, str] = {}
         """Unanswered requests, each with the reason."""
-        self._unreachable: Unreachable | None = None
-        self._known = at_hand(chat)
-        self._budget = budget
         self._over: set[str] = set()
-        self._ahead: dict[str, Answer | None] = {}
-        """Answers that were requested in advance. A pending answer is None."""
+        """Requests over the budget."""
 
     def __call__(self, pack: Pack, events: Callable[[], Sequence[Event]]) -> "ConversationAnswers":
         return ConversationAnswers(self, pack, events)
 
     def ask_ahead(self, requests: Iterable[Request]) -> None:
         """Ask many questions together, within the budget: concurrently at an endpoint, or in one batch file."""
-        asked = [request for request in requests if self._known(request) is None][: self._budget]
+        unknown = [request for request in requests if self._known(request) is None]
+        asked = unknown if self._budget == math.inf else unknown[: int(self._budget)]
         if not asked:
             return
         keys = [request.key for request in asked]
@@ -84,8 +88,7 @@ class Answerer:
             # One of the requests failed. Each request is now sent separately when its answer is needed. The failure is
             # reported then.
             return
-        if self._budget is not None:
-            self._budget -= len(asked)
+        self._budget -= len(asked)
 
     def ask(self, request: Request) -> Answer:
         """Return the model's answer. Once the model has been unreachable, it is not tried again."""
@@ -101,7 +104,10 @@ class Answerer:
     def _sent(self, request: Request) -> Answer:
         if request.key in self._ahead:
             raise ChatError("waits for an answer")
-        self._spend(request)
+        if self._budget <= 0:
+            self._over.add(request.key)
+            raise ChatError("the budget is used up")
+        self._budget -= 1
         try:
             (answer,) = self.chat.ask([request])
         except Unreachable as error:
@@ -115,22 +121,12 @@ class Answerer:
             raise
         return answer
 
-    def _spend(self, request: Request) -> None:
-        if self._budget is None:
-            return
-        if self._budget <= 0:
-            self._over.add(request.key)
-            raise ChatError("the budget is used up")
-        self._budget -= 1
-
     def unanswered(self) -> list[str]:
         """Describe the unanswered questions in sentences. Whatever depends on them stays undecided."""
         told: list[str] = []
         if self._unreachable is not None:
-            told.append(
-                f"The model was not asked: {self._unreachable}. Questions that only the model can settle stay"
-                " undecided."
-            )
+            undecided = "Questions that only the model can settle stay undecided."
+            told.append(f"The model was not asked: {self._unreachable}. {undecided}")
         if count := len(self._waiting):
             waits = "1 request waits" if count == 1 else f"{count} requests wait"
             folder = next(iter(self._waiting.values())).rpartition("/")[0]
@@ -145,62 +141,63 @@ class Answerer:
 
 
 class ConversationAnswers:
+    """Answers the predicates of one conversation, and remembers the model's answers to its questions."""
+
     def __init__(self, answerer: Answerer, pack: Pack, events: Callable[[], Sequence[Event]]) -> None:
         self._answerer = answerer
         self._pack = pack
         self._events = events
         self._asked: dict[str, Answer] = {}
-        """Short-term memory: the answers to this conversation's questions, by the content of the question."""
 
     def __call__(self, name: str, act: Act) -> Answered:
-        return self._asked_for(name, act, lambda queries: self._settle(name, act, queries))
+        """Answer a predicate with a plan."""
+        return self._answered((name,), act, lambda queries: {name: self._settle(name, act, queries)})[name]
 
     def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
         """Answer whether the user agreed to the act. Asks a single question."""
+        name = predicate.name
 
-        def settle(queries: "_Queries") -> Answered:
+        def settle(queries: "_Queries") -> dict[str, Answered]:
             events = self._events()
             if why := no_question(self._pack, act, events):
-                return Answered(predicate.name, act.step, None, because=why)
+                return {name: Answered(name, act.step, None, because=why)}
             request = consent_request(self._pack, predicate, act, question, events)
-            return consent_answer(predicate, act, queries.ask(request), events)
+            return {name: consent_answer(predicate, act, queries.ask(request), events)}
 
-        return self._asked_for(predicate.name, act, settle)
+        return self._answered((name,), act, settle)[name]
 
     def stated(self, facts: Mapping[str, Field], act: Act) -> Mapping[str, Answered]:
         """Return what the user stated about some facts before the act. Asks a single question about all of them."""
-        events, queries = self._events(), _Queries(self._answerer, self._asked)
-        try:
-            answer = queries.ask(statement_request(self._pack, facts, act, events))
-        except Exception as error:
-            why = _failure(error)
-            return {name: Answered(name, act.step, None, queries.count, (), why) for name in facts}
-        return {
-            name: msgspec.structs.replace(statement_answer(name, field, act, answer, events), queries=queries.count)
-            for name, field in facts.items()
-        }
 
-    def _asked_for(self, name: str, act: Act, settle: Callable[["_Queries"], Answered]) -> Answered:
+        def settle(queries: "_Queries") -> dict[str, Answered]:
+            events = self._events()
+            answer = queries.ask(statement_request(self._pack, facts, act, events))
+            return {name: statement_answer(name, field, act, answer, events) for name, field in facts.items()}
+
+        return self._answered(facts, act, settle)
+
+    def _answered(
+        self, names: Iterable[str], act: Act, settle: Callable[["_Queries"], dict[str, Answered]]
+    ) -> dict[str, Answered]:
+        """Return the answers with the number of questions. If anything fails, the predicates stay unknown."""
         queries = _Queries(self._answerer, self._asked)
         try:
-            answered = settle(queries)
+            found = settle(queries)
         except Exception as error:
-            # If a model, recording or operation fails, the predicate stays unknown.
-            return Answered(name, act.step, None, queries.count, (), _failure(error))
-        return msgspec.structs.replace(answered, queries=queries.count)
+            why = f"{type(error).__name__}: {error}"[:300]
+            found = {name: Answered(name, act.step, None, because=why) for name in names}
+        return {name: replace(each, queries=queries.count) for name, each in found.items()}
 
     def _settle(self, name: str, act: Act, queries: "_Queries") -> Answered:
-        book = self._pack.book
+        book, plans = self._pack.book, self._answerer.plans
         rule = next((rule for rule in book.rules if name in atoms(rule.formula)), None)
-        wanted = (
-            [book.predicates[each] for each in atoms(rule.formula)] if rule is not None else [book.predicates[name]]
-        )
+        wanted = [book.predicates[each] for each in (atoms(rule.formula) if rule is not None else (name,))]
         topic = Topic(self._pack, rule, tuple(each for each in wanted if each.way == "question"), act)
         plan = self._plan(topic, queries)
         history = History(self._events(), act, book.predicates[name].by)
         claim = PlanRun(plan, history, act, queries.ask, self._answerer.operations).find(name)
-        if self._answerer.plans is not None:
-            self._answerer.plans.keep(Outcome(topic.about, topic.tool, plan, claim.value is not None))
+        if plans is not None:
+            plans.keep(Outcome(topic.about, topic.tool, plan, claim.value is not None))
         return Answered(name, act.step, claim.value, 0, claim.quotes, claim.because)
 
     def _plan(self, topic: "Topic", queries: "_Queries") -> Plan:
@@ -212,14 +209,17 @@ class ConversationAnswers:
         for share, known in alike:
             if share >= SAME and known.tool == topic.tool and not known.plan.faults(topic.names, tools):
                 return known.plan
-        examples = [known for _, known in alike[:EXAMPLES]]
-        shown = "\n\n".join(
-            f"For:\n{each.about}\nPlan:\n{msgspec.json.encode(each.plan).decode()}" for each in examples
+        examples = (
+            f"For:\n{each.about}\nPlan:\n{msgspec.json.encode(each.plan).decode()}" for _, each in alike[:EXAMPLES]
         )
-        more = "\n".join(f"- `use` with tool `{each.name}`: {each.description}" for each in tools.values())
-        given = {"topic": topic.about, "names": ", ".join(topic.names), "examples": shown or "(none yet)"}
-        request = render(PROMPTS, "plan", given | {"tools": more or "(none)"}, schema=SCHEMA, max_tokens=1200)
-        found = queries.ask(request).read(Plan)
+        more = (f"- `use` with tool `{each.name}`: {each.description}" for each in tools.values())
+        given = {
+            "topic": topic.about,
+            "names": ", ".join(topic.names),
+            "examples": "\n\n".join(examples) or "(none yet)",
+            "tools": "\n".join(more) or "(none)",
+        }
+        found = queries.ask(render(PROMPTS, "plan", given, schema=SCHEMA, max_tokens=1200)).read(Plan)
         return found if found is not None and not found.faults(topic.names, tools) else topic.plain_plan()
 
 
@@ -253,10 +253,6 @@ class Topic:
         search = Search("found", f"{' '.join(_meaning(each) for each in self._predicates)} {arguments}", "anyone", 6)
         checks = [Check(each.name, f"Is this so: {_meaning(each)}", ("found",)) for each in self._predicates]
         return Plan((search, *checks))
-
-
-def _failure(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:300]
 
 
 class _Queries:
@@ -309,20 +305,17 @@ class Estimate:
     def words(self, llm: str) -> str:
         """Describe what `--llm` will cost and, for a batch, where to put the answers."""
         every = self._counted.values()
-        characters = sum(len(message.content) for each in every for message in each.messages)
+        usage = estimate(list(every)).usage
+        answers = sum(each.max_tokens for each in every)
         leads = sum(each.name == "plan" for each in every)
         count = "1 request" if self.requests == 1 else f"{self.requests:,} requests"
-        answers = sum(each.max_tokens for each in every)
-        tokens = f"about {characters // LETTERS_PER_TOKEN:,} tokens, plus at most {answers:,} tokens of answers"
-        more = f"; {leads:,} of them ask for a plan, and each plan leads to a few more requests" if leads else ""
-        over = (
-            f". --budget allows no more than {self._most:,}, so the rest stay undecided"
-            if self.requests > self._most
-            else ""
-        )
-        folder = llm.removeprefix("batch:")
-        if folder == llm:
-            return f"{llm} will be sent {count}: {tokens}{more}{over}."
+        told = f"{count}: about {usage.asked:,} tokens, plus at most {answers:,} tokens of answers"
+        if leads:
+            told += f"; {leads:,} of them ask for a plan, and each plan leads to a few more requests"
+        if self.requests > self._most:
+            told += f". --budget allows no more than {self._most:,}, so the rest stay undecided"
+        if not llm.startswith("batch:"):
+            return f"{llm} will be sent {told}."
         known = f" {len(self._answered):,} already answered." if self._answered else ""
-        where = f"Put the answers into {folder}/*.jsonl, then run the same command again."
-        return f"{count} to answer: {tokens}{more}{over}. {where}{known}"
+        where = f"Put the answers into {llm.removeprefix('batch:')}/*.jsonl, then run the same command again."
+        return f"{told.replace(':', ' to answer:', 1)}. {where}{known}"

@@ -94,11 +94,8 @@ class EndpointEmbedder:
             raise UsageError(f"no embeddings: {str(error).splitlines()[0]}", place=self._address) from None
         found = [normalised(each.embedding) for each in sorted(answer.data, key=lambda each: each.index)]
         if len(found) != len(texts) or len({len(each) for each in found}) != 1:
-            raise UsageError(
-                f"the endpoint returned {len(found)} embeddings for {len(texts)} texts, or embeddings of different"
-                " lengths",
-                place=self._address,
-            )
+            message = f"{len(found)} embeddings for {len(texts)} texts, or embeddings of different lengths"
+            raise UsageError(f"the endpoint returned {message}", place=self._address)
         return found
 
 
@@ -108,17 +105,14 @@ def _of_wordllama() -> tuple[Path, Path]:
     if found is None or not found.submodule_search_locations:
         raise UsageError(f"`{WORDLLAMA}` is not installed", hint=_EXTRA)
     folder = Path(found.submodule_search_locations[0])
-    return (
-        folder / "weights" / "l2_supercat_256.safetensors",
-        folder / "tokenizers" / "l2_supercat_tokenizer_config.json",
-    )
+    tokenizer = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
+    return folder / "weights" / "l2_supercat_256.safetensors", tokenizer
 
 
 def _in_folder(folder: Path) -> tuple[Path, Path]:
     files = folder / "model.safetensors", folder / "tokenizer.json"
     if missing := [file.name for file in files if not file.is_file()]:
-        hint = (
-            f"`{HASHED}`, `{WORDLLAMA}`, the folder of a static model, or an address such as http://127.0.0.1:8080/v1"
-        )
+        address = "http://127.0.0.1:8080/v1"
+        hint = f"`{HASHED}`, `{WORDLLAMA}`, the folder of a static model, or an address such as {address}"
         raise UsageError(f"no embedder: {' and '.join(missing)} missing", place=str(folder), hint=hint)
     return files

@@ -9,7 +9,7 @@ import math
 import re
 import threading
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -71,10 +71,11 @@ class History:
         are in order.
         """
         mine = [piece for piece in self.pieces if wanted.by in ("anyone", piece.by)]
-        scores = {piece.step: self._score(piece.step, words(filled)) for piece in mine}
+        terms = {*words(filled)} - _COMMON
+        scores = {piece.step: self._score(piece.step, terms) for piece in mine}
         best = sorted((step for step in scores if scores[step] > 0), key=lambda step: (-scores[step], -step))[:MOST]
         latest = [piece.step for piece in mine[-wanted.last :]] if wanted.last > 0 else []
-        chosen = {*best, *latest, *self._answers(best)}
+        chosen = {*best, *latest, *self._replies(best)}
         return tuple(piece for piece in self.pieces if piece.step in chosen)
 
     def holds(self, quote: AnswerQuote) -> bool:
@@ -82,21 +83,19 @@ class History:
         text = _plain(quote.text)
         return bool(text) and text in self._texts.get(quote.step, "")
 
-    def _answers(self, steps: Iterable[int]) -> list[int]:
-        found: list[int] = []
+    def _replies(self, steps: Iterable[int]) -> Iterator[int]:
+        """Yield the step of the reply to each message: the next message from the other speaker."""
+        speakers = {piece.step: piece.by for piece in self.pieces}
         for step in steps:
-            by = next(piece.by for piece in self.pieces if piece.step == step)
-            later = (each.step for each in self.pieces if each.step > step and {each.by, by} == {"user", "agent"})
-            found += [answer] if (answer := next(later, None)) is not None else []
-        return found
+            later = (each for each, by in speakers.items() if each > step and {by, speakers[step]} == {"user", "agent"})
+            if (reply := next(later, None)) is not None:
+                yield reply
 
-    def _score(self, step: int, wanted: Iterable[str]) -> float:
-        inside, count = self._words[step], len(self._words)
-        score = 0.0
-        for word in {*wanted} - _COMMON:
-            if word in inside:
-                having = sum(word in other for other in self._words.values())
-                score += math.log1p(count / having)
+    def _score(self, step: int, terms: Iterable[str]) -> float:
+        """Return how well a piece matches. A rare word counts more, and a long piece counts less."""
+        inside, every = self._words[step], self._words.values()
+        shared = (sum(word in other for other in every) for word in terms if word in inside)
+        score = sum(math.log1p(len(every) / having) for having in shared)
         return score / math.sqrt(1 + sum(inside.values()) / 50)
 
 
@@ -110,7 +109,7 @@ def call_text(tool: str, arguments: object) -> str:
     return f"{tool}({msgspec.json.encode(arguments, order='sorted').decode()})"
 
 
-def _pieces(events: Sequence[Event]) -> Iterable[Piece]:
+def _pieces(events: Sequence[Event]) -> Iterator[Piece]:
     cards: dict[str, str] = {}
     for step, event in enumerate(events):
         if isinstance(event, Message):

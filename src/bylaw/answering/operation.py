@@ -93,29 +93,27 @@ class Plan(Struct, frozen=True):
         for step in self.steps:
             if not step.name.isidentifier() or step.name in known:
                 found.append(f"`{step.name}` is not a unique name")
-            found += [f"`{step.name}` uses `{name}`, which is not an earlier step" for name in used(step, known)]
-            if isinstance(step, Use) and step.tool not in tools:
-                found.append(f"`{step.name}` uses the tool `{step.tool}`, which there is not")
+            found += [f"`{step.name}` uses {fault}" for fault in _faults(step, known, tools)]
             known[step.name] = step
-        for name in predicates:
-            if name not in known:
-                found.append(f"no step is named `{name}`")
-            elif isinstance(known[name], Search):
-                found.append(f"`{name}` is a search, and a search has no value")
-        return found
+        found += [f"no step is named `{name}`" for name in predicates if name not in known]
+        searches = (name for name in predicates if isinstance(known.get(name), Search))
+        return found + [f"`{name}` is a search, and a search has no value" for name in searches]
 
 
-def used(step: Step, known: Mapping[str, Step]) -> list[str]:
-    """Return a step's names that are unknown or of the wrong kind."""
+def _faults(step: Step, known: Mapping[str, Step], tools: Collection[str]) -> list[str]:
+    """Return what a step uses that is unknown or of the wrong kind."""
     match step:
         case Check(uses=names) | Detect(uses=names):
-            return [name for name in names if name not in known]
+            wrong = [name for name in names if name not in known]
         case Verify(formula=text):
             if len(text) > LONGEST:
                 return [f"a formula of {len(text)} characters"]
             try:
-                return [name for name in atoms(parse(text)) if name not in known or isinstance(known[name], Search)]
+                wrong = [name for name in atoms(parse(text)) if isinstance(known.get(name), Search | None)]
             except FormulaError as error:
-                return [f"{text}: {error.message}"]
-        case Search() | Use():
+                return [f"an invalid formula: {text}: {error.message}"]
+        case Use(tool=tool):
+            return [] if tool in tools else [f"the unknown tool `{tool}`"]
+        case Search():
             return []
+    return [f"`{name}`, which is not an earlier step" for name in wrong]

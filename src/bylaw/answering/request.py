@@ -59,54 +59,44 @@ class PatientChat:
 
     def ask(self, asked: Request, made: Callable[[Answer], _Made | None]) -> _Made | str:
         """Return the converted answer, or why there is none. An unreadable answer is not converted."""
-        waiting = self._begin(asked, made)
-        if isinstance(waiting, str):
-            return waiting
+        with self._lock:
+            waiting: Future[_Made | str] | None = self._under_way.get(asked.key)
+            if waiting is None:
+                if time.monotonic() < self._down_until:
+                    return "the model has not answered recently"
+                if len(self._under_way) >= MOST_ASKED:
+                    return "too many questions are waiting for the model"
+                waiting = self._under_way[asked.key] = Future[_Made | str]()
+                self.queries += 1
+                # The program can exit while a model is still answering.
+                threading.Thread(target=self._ask, args=(asked, made, waiting), daemon=True).start()
         try:
             return waiting.result(self._patience)
         except TimeoutError:
-            self._fails()
+            self._count(is_answered=False)
             return f"the model gave no answer within {self._patience:g} seconds"
 
-    def _begin(self, asked: Request, made: Callable[[Answer], _Made | None]) -> Future[_Made | str] | str:
-        """Return the pending answer, or why the model is not asked now."""
-        with self._lock:
-            waiting = self._under_way.get(asked.key)
-            if waiting is not None:
-                return waiting
-            if time.monotonic() < self._down_until:
-                return "the model has not answered recently"
-            if len(self._under_way) >= MOST_ASKED:
-                return "too many questions are waiting for the model"
-            waiting = self._under_way[asked.key] = Future[_Made | str]()
-            self.queries += 1
-        # The program can exit while a model is still answering.
-        threading.Thread(target=self._ask, args=(asked, made, waiting), daemon=True).start()
-        return waiting
-
     def _ask(self, asked: Request, made: Callable[[Answer], _Made | None], waiting: Future[_Made | str]) -> None:
-        is_down = True
+        is_pending = False
         try:
             (answer,) = self._chat.ask([asked])
             found, why = made(answer), answer.why or "no readable answer"
         except Exception as error:
             found, why = None, str(error) or type(error).__name__
-            # The answer to a batch request comes later.
-            is_down = not isinstance(error, Pending)
-        if found is None and is_down:
-            self._fails()
+            # The answer to a batch request comes later, so the model is not down.
+            is_pending = isinstance(error, Pending)
+        if not is_pending:
+            self._count(is_answered=found is not None)
         with self._lock:
-            if found is not None:
-                self._failures, self._down_until = 0, 0.0
             self._under_way.pop(asked.key, None)
         no_answer = f"the model gave no answer ({why.splitlines()[0][:200]})"
         waiting.set_result(found if found is not None else no_answer)
 
-    def _fails(self) -> None:
+    def _count(self, *, is_answered: bool) -> None:
+        """Count the consecutive failures. After several, the model is not asked for a while."""
         with self._lock:
-            self._failures += 1
-            if self._failures >= FAILURES:
-                self._down_until = time.monotonic() + PAUSE
+            self._failures = 0 if is_answered else self._failures + 1
+            self._down_until = time.monotonic() + PAUSE if self._failures >= FAILURES else 0.0
 
 
 Meaning = Mapping[str, bool]
@@ -413,13 +403,14 @@ class _Checking:
         return tuple(Source(tool, named) for tool in known or [""])
 
     def _spans(self, quotes: Iterable[str]) -> tuple[Span, ...]:
+        """Return the places of quotes in the request. Case is ignored only if a quote does not occur as written."""
         found: list[Span] = []
-        for quote in quotes:
-            start = self._text.find(quote.strip()) if quote.strip() else -1
+        for quote in (each.strip() for each in quotes):
+            start = self._text.find(quote)
             if start < 0:
-                start = self._text.casefold().find(quote.strip().casefold()) if quote.strip() else -1
-            if start < 0:
+                start = self._text.casefold().find(quote.casefold())
+            if start < 0 or not quote:
                 self.faults.append("a quote does not occur in the request")
             else:
-                found.append(Span(start, start + len(quote.strip())))
+                found.append(Span(start, start + len(quote)))
         return tuple(found)

@@ -127,10 +127,10 @@ class PlanRun:
 
     def _verify(self, step: Verify) -> Claim:
         formula = parse(step.formula)
-        names = atoms(formula)
-        claims = {name: self.find(name) for name in names}
-        quotes = tuple(dict.fromkeys(quote for name in names for quote in claims[name].quotes))
-        told = ", ".join(f"{name} {_word(claims[name].value)}" for name in names)
+        claims = {name: self.find(name) for name in atoms(formula)}
+        quotes = tuple(dict.fromkeys(quote for claim in claims.values() for quote in claim.quotes))
+        values = {True: "yes", False: "no", None: "not known"}
+        told = ", ".join(f"{name} {values[claim.value]}" for name, claim in claims.items())
         return Claim(verified(formula, claims), quotes, f"{step.formula}: {told}")
 
     def _use(self, step: Use) -> Claim:
@@ -151,12 +151,8 @@ class PlanRun:
         return Claim(told.value, (), told.because or f"{step.tool} says so")
 
     def _pieces(self, names: Sequence[str]) -> list[Piece]:
-        """Return the results of the named steps in history order. Answers among them are marked."""
-        found: dict[tuple[int, str], Piece] = {}
-        for name in names:
-            claim = self.find(name)
-            for piece in claim.pieces:
-                found[piece.step, piece.text] = piece
+        """Return the results of the named steps in history order, each once."""
+        found = {(piece.step, piece.text): piece for name in names for piece in self.find(name).pieces}
         return sorted(found.values(), key=lambda piece: piece.step)
 
     def _filled(self, text: str) -> str:
@@ -185,7 +181,3 @@ def verified(formula: Formula, claims: Mapping[str, Claim]) -> bool | None:
             for step in quoted
         ),
     )
-
-
-def _word(value: bool | None) -> str:
-    return {True: "yes", False: "no", None: "not known"}[value]

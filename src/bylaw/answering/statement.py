@@ -55,38 +55,36 @@ def statement_answer(name: str, field: Field, act: Act, answer: Answer, events: 
     replies = answer.read(Statements)
     if replies is None:
         return Answered(name, act.step, None, because=answer.why or "the answer could not be read")
-    reply, *others = [each for each in replies.facts if each.fact == name] or [None]
-    if reply is None or others:
+    about = [each for each in replies.facts if each.fact == name]
+    if len(about) != 1:
         return Answered(name, act.step, None, because="the answer does not settle this fact")
+    (reply,) = about
     said = History(events, act, ("user",))
     quotes = tuple(quote for quote in reply.quotes if said.holds(quote))
     if field.nullable and reply.value == UNSAID:
         return Answered(name, act.step, UNSAID, because=reply.because)
-    if reply.value is None:
-        return Answered(name, act.step, None, quotes=quotes, because=reply.because)
-    if not quotes:
+    if reply.value is not None and not quotes:
         return Answered(name, act.step, None, because="the answer quotes nothing that the user said")
-    try:
-        is_fit = coerce(field, reply.value) is not UNSEEN
-    except ValueError:
-        is_fit = False
-    if not is_fit:
+    if reply.value is not None and not _is_fit(field, reply.value):
         return Answered(name, act.step, None, quotes=quotes, because=f"`{reply.value}` is not a value of this fact")
     return Answered(name, act.step, reply.value, quotes=quotes, because=reply.because)
 
 
+def _is_fit(field: Field, value: str) -> bool:
+    try:
+        return coerce(field, value) is not UNSEEN
+    except ValueError:
+        return False
+
+
 def _form(field: Field) -> str:
-    unsaid = f"; `{UNSAID}` if the customer has plainly said nothing of it" if field.nullable else ""
-    return _kind(field) + unsaid
-
-
-def _kind(field: Field) -> str:
-    if field.type == "enum":
-        return f"one of: {', '.join(field.values)}"
+    """Describe the values of a fact in the question."""
     forms = {
+        "enum": f"one of: {', '.join(field.values)}",
         "boolean": "`true` or `false`",
         "date": "a date such as 2026-05-31",
         "datetime": "such as 2026-05-31T09:30",
         "string": "a text; a code, a name or an address as a record would spell it",
     }
-    return forms.get(field.type, f"a {field.type}")
+    unsaid = f"; `{UNSAID}` if the customer has plainly said nothing of it" if field.nullable else ""
+    return forms.get(field.type, f"a {field.type}") + unsaid

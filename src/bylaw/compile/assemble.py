@@ -5,7 +5,7 @@ Policies without a check are listed. The pack does not load until its owner acce
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any, cast
+from typing import Any
 
 from msgspec import UNSET, Struct, convert, to_builtins
 
@@ -15,6 +15,7 @@ from bylaw.compile.lesson import Weighed, learn_weights
 from bylaw.compile.naming import function_name, named_apart, slug
 from bylaw.compile.pipeline import Source, Work
 from bylaw.compile.reading import named_in_pack
+from bylaw.compile.schema import listed, record
 from bylaw.compile.span import Draft, first_place, ranges, spans
 from bylaw.compile.things import entities_file, tools_file
 from bylaw.engine.finished import verdicts
@@ -48,13 +49,17 @@ def compacted(cases: Sequence[Case]) -> list[Case]:
 
 def count(cases: Iterable[Case]) -> int:
     """Count the cases, including those under `but`."""
-    return sum(1 + len(_listed(case.get("but", []))) for case in cases)
+    return sum(1 + len(_variations(case)) for case in cases)
+
+
+def _implied(case: Case) -> str:
+    """Return the outcome of a case that states none."""
+    return "permit" if case.get("rule") is None else "kept"
 
 
 def _without_default(case: Case) -> Case:
-    implied = "permit" if case.get("rule") is None else "kept"
-    kept = {name: part for name, part in case.items() if (name, part) != ("want", implied)}
-    return {**kept, "but": [*_listed(kept["but"])]} if "but" in kept else kept
+    kept = {name: part for name, part in case.items() if (name, part) != ("want", _implied(case))}
+    return {**kept, "but": [*_variations(kept)]} if "but" in kept else kept
 
 
 def _with_single(case: Case) -> Case:
@@ -62,8 +67,9 @@ def _with_single(case: Case) -> Case:
     return {**case, "but": case["but"][0]} if only else case
 
 
-def _listed(but: Any) -> list[Any]:
-    return cast(list[Any], but) if isinstance(but, list) else [but]
+def _variations(case: Case) -> list[Any]:
+    but = case.get("but", [])
+    return listed(but) if isinstance(but, list) else [but]
 
 
 def _variation(base: Case, case: Case) -> Case | None:
@@ -79,7 +85,7 @@ def _variation(base: Case, case: Case) -> Case | None:
             change[name] = case.get(name)
     if None in change.values():
         return None
-    wanted = case.get("want") or ("permit" if case.get("rule") is None else "kept")
+    wanted = case.get("want") or _implied(case)
     return next((each for each in (change, {**change, "want": wanted}) if _makes(base, each, case)), None)
 
 
@@ -99,14 +105,12 @@ def _makes(base: Case, change: Case, case: Case) -> bool:
 def _differs(before: Mapping[str, Any], after: Mapping[str, Any]) -> Case:
     """Return the records, or parts of records, that are new or changed in `after`."""
     made: Case = {}
-    for name, record in after.items():
+    for name, value in after.items():
         old = before.get(name, UNSET)
-        if isinstance(old, dict) and isinstance(record, dict):
-            known, told = cast(Case, old), cast(Case, record)
-            if rest := {key: part for key, part in told.items() if key not in known or known[key] != part}:
-                made[name] = rest
-        elif old != record:
-            made[name] = record
+        if not isinstance(old, dict) or not isinstance(value, dict):
+            made |= {name: value} if old != value else {}
+        elif rest := {key: part for key, part in record(value).items() if record(old).get(key, UNSET) != part}:
+            made[name] = rest
     return made
 
 
@@ -157,7 +161,7 @@ def assembled(source: Source, work: Work, *, name: str) -> Assembled:
         files["lookups/found.py"] = work.lookups.text
     if rules:
         files["rules.yaml"] = packed(_merged(rules))
-    files |= {f"cases/{part}.yaml": packed(listed) for part, listed in cases.items()}
+    files |= {f"cases/{part}.yaml": packed(own) for part, own in cases.items()}
     weighed = learn_weights(on_trial(files), source.trajectories, source.labels) if source.labels is not None else None
     if weighed is not None and weighed.weights:
         files["weights.yaml"] = weighed.weights
@@ -240,12 +244,12 @@ def compile_record(
             body["in_logs"] = said[draft.id]
         policies[draft.id] = {name: part for name, part in body.items() if part not in ("", [])}
     left_out = [each for found in work.extractions for each in found.left_out]
-    listed = [
+    uncited = [
         {**_file(source.document, each.start), "line": each.line, "sentence": each.text, "said": aside[each.digest]}
         for each in source.document.sentences
         if each.digest in aside
     ]
-    noted: dict[str, Any] = {"policies": policies, "sentences_without_policy": listed, "left_out": left_out}
+    noted: dict[str, Any] = {"policies": policies, "sentences_without_policy": uncited, "left_out": left_out}
     if notes:
         noted["edits_and_updates"] = list(notes)
     if work.things is not None and (told := [*work.things.misfits, *work.things.unshown]):

@@ -241,7 +241,7 @@ def write_guards(
     for group in grouped([each for each in briefs if each.draft.id not in checks], TOGETHER):
         answers = _ask(desk, bench, group, general)
         for brief in group:
-            settle = partial(_settle, _Trying(desk, bench, brief), *answers) if answers is not None else None
+            settle = partial(_settle, _GuardTests(desk, bench, brief), *answers) if answers is not None else None
             checks[brief.draft.id] = settled(brief.draft.id, brief.digest, settle)
     return checks
 
@@ -279,10 +279,10 @@ def _ask(
 
 @stage
 def _settle(
-    trying: "_Trying", given: Mapping[str, list[Case]], written: Sequence[Written], refusals: Sequence[str]
+    tests: "_GuardTests", given: Mapping[str, list[Case]], written: Sequence[Written], refusals: Sequence[str]
 ) -> Check:
     """Compare the versions of a guard with each other and with the cases, and repair the better version."""
-    brief = trying.brief
+    brief = tests.brief
     name = brief.draft.id
     cases = given.get(name, [])
     codes = [each.codes[name] for each in written if name in each.codes]
@@ -290,22 +290,22 @@ def _settle(
     if not codes:
         why = ": ".join(("no guard was written", *refusals[:1]))
         return Check(name, cases=tuple(cases), failed=cannot or why)
-    sound = [code for code in codes if trying.guard(code) is not None]
-    trials = trying.trials(*sound)
+    sound = [code for code in codes if tests.guard(code) is not None]
+    trials = tests.trials(*sound)
     divided = [trial for trial in trials if len(set(trial.outcomes)) > 1]
     questions: list[Question] = []
-    cases = trying.arbitrated(cases, sound, divided, questions)
+    cases = tests.arbitrated(cases, sound, divided, questions)
     code, complaints = min(
-        ((code, trying.complaints(code, cases)) for code in codes),
-        key=lambda tried: (len(tried[1]), *trying.thrift(tried[0])),
+        ((code, tests.complaints(code, cases)) for code in codes),
+        key=lambda tried: (len(tried[1]), *tests.thrift(tried[0])),
     )
-    code, complaints, repairs = trying.mended(code, complaints, cases)
+    code, complaints, repairs = tests.mended(code, complaints, cases)
     if not complaints:
-        cases = [*cases, *trying.walked(code, cases, questions)]
-        code, complaints, more = trying.mended(code, trying.complaints(code, cases), cases)
+        cases = [*cases, *tests.walked(code, cases, questions)]
+        code, complaints, more = tests.mended(code, tests.complaints(code, cases), cases)
         repairs += more
     if not complaints:
-        code, more = trying.tried_on_logs(code, cases, questions)
+        code, more = tests.tried_on_logs(code, cases, questions)
         repairs += more
     if cannot:
         questions.append(Question("one generation says that the policy cannot be checked", cannot))
@@ -321,7 +321,7 @@ def _settle(
     return Check(
         name,
         code,
-        cases=tuple(told_whole(trying.loaded(code), cases)),
+        cases=tuple(told_whole(tests.loaded(code), cases)),
         questions=tuple(questions),
         repairs=repairs,
         generated=len(trials),
@@ -329,7 +329,7 @@ def _settle(
     )
 
 
-class _Trying:
+class _GuardTests:
     """Tries versions of one policy's guard on cases, generated calls and recorded calls."""
 
     def __init__(self, desk: Desk, bench: Bench, brief: PolicyBrief) -> None:

@@ -67,7 +67,7 @@ def write_rules(
         shown = {"general": general, "tools": catalogue_text(bench.cards, policies_shown), "policies": policies_shown}
         answers = _ask(desk, bench, [each.id for each in group], shown)
         for draft in group:
-            settle = partial(_settle, _Trying(desk, bench, draft, shown), *answers) if answers is not None else None
+            settle = partial(_settle, _RuleTests(desk, bench, draft, shown), *answers) if answers is not None else None
             checks[draft.id] = settled(draft.id, digests[draft.id], settle)
     return checks
 
@@ -84,24 +84,24 @@ def _ask(
 
 
 @stage
-def _settle(trying: "_Trying", given: Mapping[str, list[Case]], written: Written) -> Check:
+def _settle(tests: "_RuleTests", given: Mapping[str, list[Case]], written: Written) -> Check:
     """Check a rule against its cases. A referee decides failed cases, and then the rule is repaired."""
-    name = trying.policy.id
+    name = tests.policy.id
     cases: Sequence[Case] = given.get(name, [])
     if name not in written.formulas:
         return Check(name, cases=tuple(cases), failed=written.cannot.get(name) or "no rule was written")
     questions: list[Question] = []
     own = written.of(name)
-    cases = trying.arbitrated(own, trying.decidable(own, cases, questions), questions)
-    request = trying.request
+    cases = tests.arbitrated(own, tests.decidable(own, cases, questions), questions)
+    request = tests.request
     tried: list[tuple[dict[str, Any], list[str]]] = []
     why = ""
     for repairs in range(REPAIRS + 1):
-        faults = trying.faults(own)
-        results = [] if faults else trying.results(own, cases)
+        faults = tests.faults(own)
+        results = [] if faults else tests.results(own, cases)
         wrong = faults or [each for each in results if each]
         if not wrong:
-            own = trying.tried_on_logs(own, cases, request, questions)
+            own = tests.tried_on_logs(own, cases, request, questions)
             return Check(name, rules=own, cases=tuple(cases), questions=tuple(questions), repairs=repairs)
         why = why or wrong[0]
         if results:
@@ -109,7 +109,7 @@ def _settle(trying: "_Trying", given: Mapping[str, list[Case]], written: Written
         if repairs == REPAIRS:
             break
         request = sent_back(request, dump(own), wrong)
-        made = trying.answer(request)
+        made = tests.answer(request)
         if name not in made.formulas:
             why = made.cannot.get(name, "the repair has no rule for it")
             break
@@ -120,7 +120,7 @@ def _settle(trying: "_Trying", given: Mapping[str, list[Case]], written: Written
     )
 
 
-class _Trying:
+class _RuleTests:
     """Tries versions of one policy's rule on cases and recorded conversations."""
 
     def __init__(self, desk: Desk, bench: Bench, draft: Draft, shown: Mapping[str, str]) -> None:

@@ -364,13 +364,11 @@ def keys_of(body: Mapping[str, Any]) -> tuple[str, ...]:
 def _parts(cards: Mapping[str, Card]) -> Iterator[dict[str, Card]]:
     """Yield the tools in order, in groups small enough for one question."""
     part: dict[str, Card] = {}
-    size = 0
     for name, card in cards.items():
-        if part and size + len(card.whole) > LONGEST:
+        if part and sum(len(each.whole) for each in (*part.values(), card)) > LONGEST:
             yield part
-            part, size = {}, 0
+            part = {}
         part[name] = card
-        size += len(card.whole)
     yield part
 
 
@@ -403,11 +401,8 @@ def tools_file(
                 "properties": card.parameters,
                 "required": list(card.required),
             }
-        if (
-            sentences
-            and body["effect"] == "write"
-            and (drafts := draft_sentences(name, body.get("parameters", {}), taken))
-        ):
+        is_put = sentences and body["effect"] == "write"
+        if drafts := draft_sentences(name, body.get("parameters", {}), taken) if is_put else []:
             body["put_as"] = drafts[0] if len(drafts) == 1 else drafts
         tools[name] = body
     return write({"tools": tools})
