@@ -13,7 +13,17 @@ from msgspec import Raw, Struct
 
 from bylaw.errors import RecordError, UsageError
 from bylaw.text.cost import spend
-from bylaw.trace.document import Malformed, Record, conversations_in, decode, is_list, read_each, tell, trajectory_of
+from bylaw.trace.document import (
+    BROKEN,
+    Malformed,
+    Record,
+    conversations_in,
+    decode,
+    is_list,
+    read_each,
+    tell,
+    trajectory_of,
+)
 from bylaw.trace.event import TaskOutcome, Trajectory, agent_of_model, tool_definitions
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage, Function, Id, ToolCall, follow, text_id
@@ -119,60 +129,46 @@ class _KnownConversation(Described, gc=False):
     messages: list[KnownMessage]
 
 
-_known_conversation: Any = msgspec.json.Decoder(_KnownConversation)
-_known_messages: Any = msgspec.json.Decoder(list[KnownMessage])
-_conversation = msgspec.json.Decoder(ChatConversation)
-_messages = msgspec.json.Decoder(list[ChatMessage])
-_anything = msgspec.json.Decoder(list[Fields])
+class _AnyDialect(Described):
+    """A conversation in any dialect, or a request to Gemini."""
 
-
-class _Talk(Struct):
-    messages: list[Fields]
-
-
-class _Request(Described):
+    messages: list[Fields] | None = None
     contents: list[Fields] | None = None
-    messages: Any = None
     system_instruction: Any = None
     systemInstruction: Any = None
 
 
-_talk = msgspec.json.Decoder(_Talk)
-_request = msgspec.json.Decoder(_Request)
+_known_conversation: Any = msgspec.json.Decoder(_KnownConversation)
+_known_messages: Any = msgspec.json.Decoder(list[KnownMessage])
+_any_conversation = msgspec.json.Decoder(_AnyDialect)
+_any_messages = msgspec.json.Decoder(list[Fields])
 
 
 def read_talk(raw: Raw | bytes, *, listed: bool) -> ChatConversation:
     """Read a conversation in any dialect: an object with `messages`, or a plain list."""
     try:
         return ChatConversation(_known_messages.decode(raw)) if listed else _known_conversation.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except BROKEN:
         pass
-    # Decode the record as plain chat again, to get the error message.
     if listed:
-        decode(_messages, raw)
-        return ChatConversation(_as_chat(decode(_anything, raw)))
-    sent = decode(_request, raw)
-    if sent.contents is not None and sent.messages is None:
-        return _sent(sent, sent.contents)
-    talk = decode(_conversation, raw)
-    talk.messages = _as_chat(decode(_talk, raw).messages)
-    return talk
+        return ChatConversation(_as_chat(decode(_any_messages, raw)))
+    given = decode(_any_conversation, raw)
+    told = {name: getattr(given, name) for name in Described.__struct_fields__}
+    if given.messages is not None:
+        return ChatConversation(_as_chat(given.messages), **told)
+    if given.contents is None:
+        raise Malformed("object missing required field `messages`")
+    # In a request to Gemini, contents without a role are from the user.
+    system = given.system_instruction or given.systemInstruction
+    parts = _listed(cast("Fields", system).get("parts")) if isinstance(system, dict) else [system]
+    told["instructions"] = "\n".join(text for part in parts if (text := words_in(part))) or given.instructions
+    declared = [first(each, ("functionDeclarations", "function_declarations")) for each in given.tools or ()]
+    told["tools"] = [tool for each in declared if each is not None for tool in _listed(each)] or given.tools
+    return ChatConversation(_as_chat(given.contents, "user"), **told)
 
 
 def _as_chat(messages: Iterable[Fields], role: str = "") -> list[ChatMessage]:
     return [each for place, message in enumerate(messages) for each in as_chat(message, f"message {place}", role)]
-
-
-def _sent(request: _Request, contents: list[Fields]) -> ChatConversation:
-    """Return the conversation in a request to Gemini. Contents without a role are from the user."""
-    messages = _as_chat(contents, "user")
-    told = {name: getattr(request, name) for name in Described.__struct_fields__}
-    system = request.system_instruction or request.systemInstruction
-    parts = _listed(cast("Fields", system).get("parts")) if isinstance(system, dict) else [system]
-    told["instructions"] = "\n".join(text for part in parts if (text := words_in(part))) or request.instructions
-    declared = [first(each, ("functionDeclarations", "function_declarations")) for each in request.tools or ()]
-    told["tools"] = [tool for each in declared if each is not None for tool in _listed(each)] or request.tools
-    return ChatConversation(messages, **told)
 
 
 def as_chat(message: Fields, place: str, role: str = "") -> list[ChatMessage]:
