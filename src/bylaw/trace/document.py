@@ -386,7 +386,7 @@ def decode(decoder: "msgspec.json.Decoder[T]", raw: Raw | bytes) -> T:
     try:
         return decoder.decode(raw)
     except msgspec.ValidationError as error:
-        raise Malformed(tell(error)) from error
+        raise Malformed(reason(error)) from error
     except (msgspec.DecodeError, RecursionError) as error:
         return _decode_leniently(decoder, bytes(raw), error)
     except UnicodeDecodeError as error:
@@ -399,7 +399,7 @@ def _decode_leniently(decoder: "msgspec.json.Decoder[T]", raw: bytes, first: Exc
         loose = json.loads(raw.decode(), parse_constant=lambda _: None)
         return decoder.decode(json.dumps(loose, ensure_ascii=False).encode("utf-8", "replace"))
     except msgspec.ValidationError as error:
-        raise Malformed(tell(error)) from error
+        raise Malformed(reason(error)) from error
     except (ValueError, RecursionError):
         raise Malformed(not_json(first, raw)) from first
 
@@ -412,25 +412,25 @@ def not_json(error: BaseException, raw: bytes) -> str:
         # Otherwise, the end of a line in an unclosed string would be reported as an invalid character.
         if "truncated" in str(again):
             return "not JSON: it seems to be cut off; export the conversation again"
-    return f"not JSON: {tell(error)}"
+    return f"not JSON: {reason(error)}"
 
 
-def tell(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
     """Return an error's text on one line in lower case."""
     text = str(error).split("\n")[0] or type(error).__name__
     text = text.removeprefix("JSON is malformed: ")
     return text[0].lower() + text[1:]
 
 
-ODD = (
+UNREADABLE = (
     *(Malformed, msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError),
     *(RecursionError, TypeError, ValueError),
 )
 """Exceptions for a record with an unknown structure. The record is reported, and reading continues."""
 
 
-def oddity(error: Exception) -> str:
-    return str(error) if isinstance(error, Malformed) else f"unknown record format: {tell(error)}"
+def fault_of(error: Exception) -> str:
+    return str(error) if isinstance(error, Malformed) else f"unknown record format: {reason(error)}"
 
 
 def refuse_repeated_keys(raw: Raw | bytes) -> None:
@@ -450,8 +450,8 @@ def read_each(
             read = conversation(record)
             refuse_repeated_keys(record.raw)
             yield read
-        except ODD as error:
-            yield record.fault(source, oddity(error))
+        except UNREADABLE as error:
+            yield record.fault(source, fault_of(error))
 
 
 def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) -> Iterator[RecordError]:
@@ -463,8 +463,8 @@ def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) ->
         try:
             refuse_repeated_keys(record.raw)
             take(record)
-        except ODD as error:
-            yield record.fault(source, oddity(error))
+        except UNREADABLE as error:
+            yield record.fault(source, fault_of(error))
 
 
 def conversations_in(source: Source, layout: Layout, *, single: bool) -> Iterator[Record | RecordError]:

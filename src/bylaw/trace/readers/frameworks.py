@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Malformed, Record, conversations_in, decode, is_list, read_each, tell, trajectory_of
+from bylaw.trace.document import Malformed, Record, conversations_in, decode, is_list, read_each, reason, trajectory_of
 from bylaw.trace.event import Trajectory, agent_of_model
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage, ToolCall, follow, text_id
@@ -73,7 +73,7 @@ def _listed(talk: SavedTalk, format: str) -> list[Fields]:
     try:
         return msgspec.convert(talk.values.get("messages"), list[Fields])
     except msgspec.ValidationError as error:
-        raise Malformed(f"`values.messages`: {tell(error)}") from error
+        raise Malformed(f"`values.messages`: {reason(error)}") from error
 
 
 def _ids(talk: SavedTalk) -> Iterator[Any]:

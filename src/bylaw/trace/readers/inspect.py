@@ -20,8 +20,8 @@ from bylaw.trace.document import (
     head_in,
     not_json,
     read_each,
+    reason,
     salvaged,
-    tell,
     trajectory_of,
 )
 from bylaw.trace.event import TaskOutcome, Trajectory, agent_of_model
@@ -119,7 +119,7 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
         try:
             return archive.read(name)
         except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
-            raise Malformed(f"damaged: {tell(error)}") from error
+            raise Malformed(f"damaged: {reason(error)}") from error
     try:
         zstandard: Any = importlib.import_module("zstandard")
     except ImportError:
@@ -134,7 +134,7 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
     try:
         unpacked: bytes = zstandard.ZstdDecompressor().stream_reader(packed).read(LONGEST_LINE + 1)
     except zstandard.ZstdError as error:
-        raise Malformed(f"damaged: {tell(error)}") from error
+        raise Malformed(f"damaged: {reason(error)}") from error
     if len(unpacked) > LONGEST_LINE:
         raise Malformed("unpacks to more than the limit for a sample")
     return unpacked

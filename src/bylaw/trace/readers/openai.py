@@ -21,7 +21,7 @@ from bylaw.trace.document import (
     decode,
     is_list,
     read_each,
-    tell,
+    reason,
     trajectory_of,
 )
 from bylaw.trace.event import TaskOutcome, Trajectory, agent_of_model, tool_definitions
@@ -304,7 +304,7 @@ def _converted(fields: Fields, place: str) -> ChatMessage:
     try:
         return msgspec.convert(fields, ChatMessage)
     except msgspec.ValidationError as error:
-        raise Malformed(f"{place} is malformed: {tell(error)}") from error
+        raise Malformed(f"{place} is malformed: {reason(error)}") from error
 
 
 def _listed(value: Any) -> Sequence[Any]:
@@ -363,7 +363,7 @@ def chat_message(message: dict[str, Any]) -> ChatMessage:
     try:
         body = msgspec.convert(recorded, MessageBody)
     except msgspec.ValidationError as error:
-        raise Malformed(f"a message is malformed: {tell(error)}") from error
+        raise Malformed(f"a message is malformed: {reason(error)}") from error
     extra = body.additional_kwargs or Extra()
     return ChatMessage(
         role=role,

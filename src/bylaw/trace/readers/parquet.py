@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from bylaw.errors import FormatError, RecordError, UsageError
-from bylaw.trace.document import Malformed, Record, read_each, tell
+from bylaw.trace.document import Malformed, Record, read_each, reason
 from bylaw.trace.event import Trajectory
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.openai import conversation
@@ -79,7 +79,7 @@ def _opened(source: Source) -> tuple[Any, Any]:
         stream = open_bytes(source.path, CHUNK)
         return parquet.ParquetFile(stream), stream
     except (OSError, ValueError) as error:
-        raise FormatError(f"cannot read the Parquet file: {tell(error)}", place=str(source.path)) from error
+        raise FormatError(f"cannot read the Parquet file: {reason(error)}", place=str(source.path)) from error
 
 
 def _rows(
@@ -95,7 +95,7 @@ def _rows(
                     yield source.fault(index, str(error))
                 index += 1
     except (OSError, ValueError) as error:
-        yield source.fault(index, f"damaged: {tell(error)}")
+        yield source.fault(index, f"damaged: {reason(error)}")
 
 
 def _with_messages(record: dict[str, Any]) -> dict[str, Any]:

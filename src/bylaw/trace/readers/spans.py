@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct, field
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import ODD, oddity
+from bylaw.trace.document import UNREADABLE, fault_of
 from bylaw.trace.event import Call, Event, Message, Result, Trajectory, agent_of_model, tool_definitions
 from bylaw.trace.readers.chat import ChatMessage, ToolCall, follow, name_and_arguments, object_of, text_id
 from bylaw.trace.readers.recorded import MessageMark, call_mark, marks, tool_arguments
@@ -27,11 +27,11 @@ def attempt(what: str, make: Callable[[], T], outline: Callable[[], dict[str, An
     """Build a model call or tool run. If it is unreadable, return a model call with the error, or only the error."""
     try:
         return make()
-    except ODD as error:
-        why = f"{what}: {oddity(error)}"
+    except UNREADABLE as error:
+        why = f"{what}: {fault_of(error)}"
     try:
         return Generation(history=[], output=[], fault=why, **outline())
-    except ODD:
+    except UNREADABLE:
         return why
 
 
@@ -80,7 +80,7 @@ def is_instruction(message: ChatMessage) -> bool:
     return message.role in {"system", "developer"}
 
 
-def heard(generations: Iterable[Generation], runs: Sequence[ToolRun]) -> list[Generation]:
+def main_calls(generations: Iterable[Generation], runs: Sequence[ToolRun]) -> list[Generation]:
     """Return the model calls of conversations. Helper calls and failed attempts are left out."""
     groups: dict[str, list[Generation]] = {}
     for each in generations:
@@ -356,7 +356,7 @@ def weave(
     dialogues: dict[str, Dialogue] = {}
     ends: dict[MessageMark, str] = {}
     """The last known history of each conversation without a session."""
-    spans: list[Generation | ToolRun] = sorted([*heard(generations, runs), *runs], key=lambda span: span.start)
+    spans: list[Generation | ToolRun] = sorted([*main_calls(generations, runs), *runs], key=lambda span: span.start)
     traces: dict[str, str] = {}
     faults: dict[str, str] = {}
     for span in spans:
@@ -375,8 +375,8 @@ def weave(
                 dialogue.add(span)
                 if not span.session and dialogue.threads:
                     ends[tuple(dialogue.threads[0].seen)] = key
-        except ODD as error:
-            faults.setdefault(key, oddity(error))
+        except UNREADABLE as error:
+            faults.setdefault(key, fault_of(error))
     for position, (key, dialogue) in enumerate(dialogues.items()):
         dialogue.place_until(float("inf"))
         if key in faults:
