@@ -53,9 +53,7 @@ class Settled(Struct, frozen=True):
 
 
 def file_beside(out: Path, name: str) -> Path:
-    """Return the path of a file in the current folder. If it does not exist, return its path in the audit's parent
-    folder, where `bylaw view` writes it.
-    """
+    """Return the path of a file: in the current folder if it exists there, otherwise next to the audit's folder."""
     return Path(name) if Path(name).is_file() else out.resolve().parent / name
 
 

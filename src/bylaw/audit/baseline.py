@@ -64,9 +64,7 @@ class Comparison(Struct, frozen=True):
     still: list[Finding]
     waived: list[tuple[Finding, tuple[Waiver, ...]]]
     fixed: list[Finding]
-    """Earlier findings that no longer occur, although their conversations were audited again. If some policies still
-    flag a call, only the other policies are listed.
-    """
+    """Earlier findings that no longer occur in audited conversations, each with the policies that no longer flag it."""
     gone: list[Finding]
     """Earlier findings whose conversations were not audited again."""
     refused: list[Finding] = []
@@ -76,9 +74,7 @@ class Comparison(Struct, frozen=True):
     known: frozenset[str] = frozenset()
     """The ids of findings that were equally serious in the earlier audit. Waived findings are included."""
     by_policy: dict[str, dict[str, int]] = {}
-    """For each policy, how many flagged calls are `new`, are `still` flagged, or are `fixed`. Waived findings are not
-    counted.
-    """
+    """For each policy, the number of `new`, `still` flagged and `fixed` calls, without waived findings."""
 
     def standings(self) -> "Standings":
         return Standings(self.baseline is not None, self.known, {f.id: waivers for f, waivers in self.waived})
@@ -195,9 +191,7 @@ def compare_audits(
 
 
 def _matched(now: Finding, then: Finding) -> Iterator[tuple[str, str]]:
-    """For each executed call, yield the policies that flag it, and whether they also flagged it in the
-    earlier audit.
-    """
+    """Yield the policies that flag an executed call, each as `new` or `still` flagged."""
     known = {charge.policy: charge.verdict for charge in then.charges}
     for charge in now.charges if now.executed is not False else ():
         yield charge.policy, "new" if is_worse(charge, known) else "still"

@@ -201,9 +201,7 @@ class Counts:
                 counts["reason", criterion, reason] += 1
 
     def add_rules(self, agent: str, broken: Sequence[tuple[str, str]]) -> None:
-        """Count the rules broken in one conversation, with their severities. For each rule, the conversation is counted
-        once.
-        """
+        """Count the broken rules of one conversation, given with their severities."""
         counts = self.numbers
         for name, severity in broken:
             counts["rule", name, "broken"] += 1
@@ -239,10 +237,7 @@ class Counts:
 
 
 def _open_reason(pack: Pack, finding: RuleFinding) -> str:
-    """Return why a rule is undecided.
-
-    The reason comes from the first predicate without a value.
-    """
+    """Return why a rule is undecided: the reason of the first predicate without a value."""
     whys = dict(finding.whys)
     for name, value in finding.values:
         if value is not None:

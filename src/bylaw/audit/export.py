@@ -120,9 +120,7 @@ def _location(finding: Finding, place: LogPlace, paths: Mapping[str, str]) -> di
 
 
 def _paths(files: Sequence[LogFile]) -> dict[str, str]:
-    """Return the address of each file, keyed by the file's name in conversations. The address is empty if several files
-    have the same name.
-    """
+    """Return the address of each file, keyed by its name. Names of several files have an empty address."""
     found: dict[str, str] = {}
     for file, name in told_apart(files).items():
         if isinstance(file, RemoteFile):

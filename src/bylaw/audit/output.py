@@ -42,9 +42,7 @@ DERIVED = ("comparison.json", "report.html", "audited.json", "console.db")
 
 @contextmanager
 def written_aside(out: Path) -> Generator[Path]:
-    """Return a folder to write to. On exit, its files move to `out`, and files created from an earlier audit are
-    deleted.
-    """
+    """Return a folder to write to. On exit, its files replace the earlier audit in `out`."""
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out):
         check_ours(out)
@@ -90,10 +88,7 @@ def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
 
 @contextmanager
 def alone_in(out: Path, *, surely: bool = False) -> Generator[None]:
-    """Lock a folder against a second audit. The lock ends with the process.
-
-    If the file system does not support locks, this raises an error only if `surely` is set.
-    """
+    """Lock a folder until this process ends. If locks are not supported, raise an error only if `surely` is set."""
     if fcntl is None:
         if surely:
             raise _no_locks(out)
@@ -170,9 +165,7 @@ class LineFiles:
         self.repeated = 0
         """The number of conversations with a repeated id."""
         self._limited: dict[LimitedCall, tuple[str, bytes]] = {}
-        """Calls that count towards a limit, with their conversations. Each call has a row that is written if the limit
-        is exceeded.
-        """
+        """Calls that count towards a limit, each with its conversation and the row to write if it is exceeded."""
 
     def __enter__(self) -> Self:
         return self

@@ -57,9 +57,7 @@ class Private:
             }
             for tool, kinds in pack.schema.shows.items()
         }
-        """For each tool, the names of public fields. Fields of different entities may have the same name, and only some
-        of them may be public.
-        """
+        """For each tool, the names of public fields. A name may be private in one entity and public in another."""
         self.by_text = {
             tool
             for tool, kinds in pack.schema.shows.items()
@@ -72,9 +70,7 @@ class Private:
         return bool(self.fields)
 
     def in_result(self, tool: str, arguments: Mapping[str, Any], value: Any, text: str | None) -> "Iterator[Found]":
-        """Yield the private values in one result, even if the call was refused. The pack's observations and the field
-        names identify them.
-        """
+        """Yield the private values in a result, found by the pack's observations and by field names."""
         shows = self._schema.shows.get(tool, {})
         for entity, marked in self.fields.items():
             for observation in shows.get(entity, ()):
@@ -125,9 +121,7 @@ class Private:
 _NO_NAMES: frozenset[str] = frozenset()
 
 Found = tuple[str, Any, str, bool]
-"""A private value: its field, the value itself, the name to search for, and whether an observation in the pack shows
-it.
-"""
+"""A private value: its field, the value, the name to search for, and whether an observation shows it."""
 
 
 class WatchedWorld:
@@ -154,9 +148,7 @@ class WatchedWorld:
 def collect(
     private: Private, events: Sequence[Event], read: Mapping[tuple[str, Key], WorldRecord]
 ) -> list[tuple[Found, int | None]]:
-    """Return every private value in a conversation or in the records read from the world. If a result shows the value,
-    include its step.
-    """
+    """Return the private values in a conversation and in records from the world, with the steps of results."""
     found: list[tuple[Found, int | None]] = []
     for step, event in enumerate(events):
         if isinstance(event, Call):
@@ -309,16 +301,12 @@ class Scrub:
         self._texts = tuple(labels)
         self._labels = {text.lower(): tag for text, tag in labels.items()}
         self._runs = tuple(dict.fromkeys(map(_run, labels)))
-        """For each value, a part that all its spellings have in common. Text without any of these parts contains no
-        private value.
-        """
+        """For each value, a part that occurs in all its spellings. Text without any of these parts is not private."""
         self._strong: re.Pattern[str] | None = None
         self.is_empty = not (self._texts or self._fields or self._weak)
 
     def text(self, text: str, step: int | None = None) -> str:
-        """Return the text without private values. If `step` is given, also remove the short values in the result at
-        that step.
-        """
+        """Return the text without private values. With `step`, also remove the short values of that step's result."""
         for (name, value), tag in self._fields.items() if self._fields else ():
             if name in text:
                 text = _field(name, value).sub(lambda match, tag=tag: f"{match[1]}{match[2]}{tag}{match[2]}", text)
@@ -381,9 +369,7 @@ def _tag(label: str) -> str:
 
 
 def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that matches any of the strings, longest first. A trie keeps it fast for thousands of
-    strings.
-    """
+    """Return a pattern for any of the strings, longest first. A trie keeps it fast for thousands of strings."""
     long: _Tree = {}
     short: _Tree = {}
     for text in texts:

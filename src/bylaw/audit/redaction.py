@@ -142,9 +142,7 @@ class Redaction:
         return cast(World, WatchedWorld(world, self.private)) if world is not None and self.private else world
 
     def cover(self, events: Sequence[Event], world: World | None, verdicts: Sequence[CallVerdict]) -> "Cover":
-        """Return the cover for one conversation. `world` comes from `watch`, and the conversation must have been judged
-        with it.
-        """
+        """Return the cover for one conversation, which was judged with the `world` from `watch`."""
         if not self.private:
             return Cover(self, Scrub(()))
         found = collect(self.private, events, world.read if isinstance(world, WatchedWorld) else {})
@@ -195,9 +193,7 @@ class Cover:
         return self._pseudonyms.of(name) if self._pseudonyms is not None and name else self._scrub.text(name)
 
     def words(self, text: str) -> str:
-        """Return text, or the name of a person or model, for the output. In a redacted audit, return an empty
-        string.
-        """
+        """Return text by, or the name of, a person or model. In a redacted audit, the result is empty."""
         return "" if self._pseudonyms is not None else self._scrub.reason(text)
 
     def scrubbed(self, text: str) -> str:
@@ -225,9 +221,7 @@ class Cover:
         return encode(hidden)
 
     def _answer(self, answer: JsonRecord) -> JsonRecord:
-        """Return an answer from a model or reviewer. A model's text quotes the conversation, so it is left out. A
-        reviewer's text is already redacted.
-        """
+        """Return an answer without a model's text, which may quote. Reviewers' text is already redacted."""
         if answer["by"] == "person":
             return answer
         shown = {name: value for name, value in answer.items() if name not in ("because", "quotes")}
@@ -237,10 +231,7 @@ class Cover:
         return shown | {"because": self.words(answer["because"])} | ({"quotes": quotes} if quotes else {})
 
     def _predicate(self, predicate: JsonRecord) -> JsonRecord:
-        """Return a predicate and its value at a step, without the model's text.
-
-        Missing facts are redacted separately.
-        """
+        """Return a predicate and its value at a step, without the model's text."""
         why: JsonRecord = predicate.get("why") or {}
         if not why:
             return predicate
@@ -361,9 +352,7 @@ class Cover:
         return self._structure(hidden) if self._pseudonyms is not None else hidden
 
     def _structure(self, value: Any) -> Any:
-        """Keep the structure of the data, its booleans, and names that the pack declares. Replace everything else with
-        pseudonyms.
-        """
+        """Keep the structure of the data, booleans and declared names. Replace everything else with pseudonyms."""
         assert self._pseudonyms is not None
         if isinstance(value, Mapping):
             known, of = self._redaction.names, self._pseudonyms.of

@@ -176,9 +176,7 @@ class Request(Struct, frozen=True):
     key: bytes | None = None
     """If set, the output is redacted, and pseudonyms are derived from this key."""
     criterion: Criterion | None = None
-    """The criterion of the tables, the findings and the report. The default is the pack's criterion, usually
-    `determined`.
-    """
+    """The criterion of the tables, the findings and the report. None means the pack's criterion."""
     answers: OpenAnswers | None = None
     """Answers predicates that code cannot settle. It is never passed to another process."""
     attested: tuple[Attestation, ...] = ()
@@ -263,9 +261,7 @@ def read_audited(out: Path) -> Audited | None:
 
 
 def events_in_logs(out: Path, trajectory: str) -> list[JsonRecord]:
-    """Read the events of a conversation from the logs again. The list is empty if the logs or the pack no
-    longer exist.
-    """
+    """Read the events of a conversation from the logs again. Return an empty list if the logs or the pack are gone."""
     found = next(conversations_in_logs(out, only=trajectory), None)
     return found["events"] if found is not None else []
 

@@ -42,9 +42,7 @@ def rank(word: str, order: Sequence[str] = SEVERITIES) -> int:
 
 
 def gravity(verdict: str, severity: str, *, executed: bool | None) -> int:
-    """Return the sort key of a finding. The order is: executed before refused, wrong before undecided, then by severity
-    and verdict.
-    """
+    """Return the sort key of a finding: executed before refused, wrong before undecided, then severity and verdict."""
     is_wrong = verdict in ("violation", "near_miss", "broken")
     return 500 * (executed is False) + 100 * (not is_wrong) + 10 * rank(severity) + rank(verdict, _GRAVEST_FIRST)
 

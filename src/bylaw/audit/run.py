@@ -201,9 +201,7 @@ class Examiner:
         }
 
     def _answers_on(self, seen: dict[int, dict[str, str]], cover: "Cover | None") -> dict[int, dict[str, Attestation]]:
-        """Return reviewers' answers about the undecided calls in a conversation, keyed by step and policy. Private
-        values are removed.
-        """
+        """Return reviewers' answers about undecided calls, keyed by step and policy, without private values."""
         if not self._attested:
             return {}
         words = str if cover is None else cover.words
@@ -262,9 +260,7 @@ class Examiner:
         return RecordError(f"could not be judged ({type(error).__name__})", place=place, hint=hint)
 
     def _note(self, fault: Fault, trajectory: Trajectory, *, is_private: bool) -> None:
-        """Record an error in Bylaw's own code for `faults.jsonl`. If the conversation has private values, leave out its
-        id and the message.
-        """
+        """Record an error of Bylaw for `faults.jsonl`. If `is_private`, leave out the id and the message."""
         where = {"file": trajectory.file, "position": trajectory.position, "step": fault.step, "error": fault.error}
         told = {} if is_private else {"trajectory": trajectory.id, "message": fault.message}
         self.counts.faults.append(where | told | {"trace": fault.trace.splitlines()})
@@ -330,9 +326,7 @@ def _written(row: RuleRow, cover: "Cover | None") -> bytes:
 
 
 def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redaction]":
-    """Return redactions, keyed by pack digest. With a key, every value is redacted. Otherwise, only private values are
-    redacted, and packs without private values are left out.
-    """
+    """Return redactions of every value (with a key) or of private values (for packs that have them), by pack digest."""
     entities = [(pack, entity) for pack in packs for entity in pack.schema.entities.values()]
     marked = {pack.digest for pack, entity in entities if any(field.private for field in entity.fields.values())}
     hiding = [pack for pack in packs if key is not None or pack.digest in marked]
@@ -345,9 +339,7 @@ def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redactio
 
 @contextmanager
 def rarely_collecting() -> Generator[None]:
-    """Collect garbage rarely. Conversations leave few reference cycles, and the usual rate takes 10 % of an audit's
-    time.
-    """
+    """Collect garbage rarely. The usual rate takes 10 % of an audit's time and finds few reference cycles."""
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(1_000_000, *before[1:])
@@ -427,9 +419,7 @@ def write_summary(
 
 
 def check_tools(examiner: Examiner) -> None:
-    """Refuse a pack that declares none of the tools in the logs. The audit would look clean without having checked
-    anything.
-    """
+    """Refuse a pack that declares none of the logs' tools. The audit would look clean without checking anything."""
     unknown = examiner.counts.under("unknown_tool")
     if examiner.counts.numbers[("known_calls",)] or not unknown:
         return
@@ -494,9 +484,7 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
 
 @contextmanager
 def deaf_to_interrupts() -> Generator[None]:
-    """Make workers that start inside the `with` block ignore Ctrl-C. This process stops them, so they print no
-    tracebacks.
-    """
+    """Make workers that start inside the block ignore Ctrl-C. This process ends them without tracebacks."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

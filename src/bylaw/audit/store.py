@@ -218,9 +218,7 @@ class Store:
         return kept["events"] if kept is not None else []
 
     def repeated_at(self, trajectory: str) -> str:
-        """If several conversations have this id, return this one's location in the logs. Otherwise, return an empty
-        string.
-        """
+        """Return the location in the logs of a conversation whose id is repeated. For a unique id, return ""."""
         if not _REPEATED.search(trajectory):
             return ""
         kept = next(self._of(CONVERSATIONS, trajectory), None)

@@ -1,6 +1,4 @@
-"""`summary.json` and `policies.json`: the results of an audit and notes on its inputs. Every output format contains
-these two files.
-"""
+"""Creates `summary.json` and `policies.json`: the results of an audit, and notes on its inputs."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -193,9 +191,7 @@ def _by_policy(counts: Counts, policies: Sequence[str]) -> dict[str, Any]:
 
 
 def _by_lookup(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """For each look-up, return the number of near-misses and uninformed calls without it, grouped by agent and tool.
-    Only one criterion is used.
-    """
+    """For each look-up, count the near-misses and uninformed calls without it, by criterion, agent and tool."""
     return {
         name: {
             **{each: counts.numbers["lookup", name, each] for each in ("strict", "determined")},
@@ -230,9 +226,7 @@ def _open(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _limits(packs: Sequence[Pack], counts: Counts) -> list[dict[str, Any]]:
-    """For each limit across conversations, return the number of calls over the limit and the number of
-    undecided calls.
-    """
+    """For each limit across conversations, count the calls over it and the undecided calls."""
     severities = {name: policy.severity for pack in packs for name, policy in pack.policies.items()}
     rows: list[dict[str, Any]] = []
     for limit, calls in by_limit(packs, counts.limited):

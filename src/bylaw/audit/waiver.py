@@ -36,9 +36,7 @@ class Waiver(Struct, frozen=True):
     expires: date
     finding: str = ""
     verdicts: tuple[tuple[str, str], ...] = ()
-    """For a waiver with `finding`: the policies and verdicts that it covers. Worse verdicts and other policies are not
-    covered.
-    """
+    """The policies and verdicts that a waiver of one `finding` covers. Worse verdicts are not covered."""
     policy: str = ""
     agent: str = "*"
     tool: str = "*"

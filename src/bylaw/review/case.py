@@ -56,9 +56,7 @@ class Subjects:
 
 
 def _told_of(body: WrittenCase) -> dict[str, Any]:
-    """Return values that may be keys: `Caller: {customer_id: C1}` refers to customer C1. Conflicting values are
-    ignored.
-    """
+    """Return the values that may be keys, such as `customer_id: C1` for customer C1. Conflicting values are ignored."""
     found: dict[str, set[Any]] = {}
     for things in (body.facts, body.world or {}):
         for fields in things.values():

@@ -138,9 +138,7 @@ def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[EffectHint]:
 
 
 def may_write(tool: str, known: Mapping[str, Effect], definitions: Mapping[str, tuple[EffectHint, ...]]) -> bool:
-    """Whether a call may be a write. Only the call's own conversation is considered, so the order of conversations does
-    not matter.
-    """
+    """Whether a call may be a write. Other conversations are ignored, so their order is irrelevant."""
     if tool in known:
         return known[tool] == "write"
     return weigh([*by_name(tool), *definitions.get(tool, ())])[0] == "write"

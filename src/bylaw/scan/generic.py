@@ -64,9 +64,7 @@ class _Argument:
         self.calls = 0
         self._read: Counter[Kind] = Counter()
         self._sure: Counter[Kind] = Counter()
-        """Values that certainly contain code, because they only read or they write to known tables. Prose hardly ever
-        does.
-        """
+        """Values that are surely code, because they only read or write to known tables. Prose hardly ever does."""
         self._tables: set[str] = set()
         self._parts: dict[Kind, Counter[Part]] = {"page": Counter(), "sql": Counter(), "shell": Counter()}
 

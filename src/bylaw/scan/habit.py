@@ -190,9 +190,7 @@ class Habit(Struct, frozen=True):
     high: float
     """The upper bound of Wilson's interval for `hits` out of `cases`."""
     sure: float
-    """The certainty that the write needs the look-up: the interval's lower bound, multiplied by the confidence in the
-    effects.
-    """
+    """The certainty that the write needs the look-up: `low` times the confidence in the effects."""
     lacking: tuple[CallPlace, ...] = ()
     """The first calls without the look-up. There are `cases - hits` of them in total."""
     shown: int = 0
@@ -303,9 +301,7 @@ def _habit(
     reason: HabitReason,
     others: Collection[str] = (),
 ) -> Habit:
-    """Return the habit of calling `tools` for one argument. `others` are look-ups that may have named the
-    same entity.
-    """
+    """Return the habit of calling `tools` for one argument. `others` are look-ups that may name the same entity."""
     hits, cases = _count(own, path, tools, bonds)
     low, high = wilson(hits, cases)
     lacking = [pattern for pattern in own.patterns if _covers(pattern, path, tools, bonds) is False]
@@ -332,10 +328,7 @@ def _merge(found: list[Habit]) -> list[Habit]:
 
 
 def _distinctive(tool: str, prepared: Mapping[str, Preparation], reads: set[str]) -> list[Habit]:
-    """Return look-ups that are needed only in some cases.
-
-    Such look-ups are rare before this write, but even rarer before other writes.
-    """
+    """Return the look-ups that are rare before this write and even rarer before other writes."""
     touching = {key: _touching(own) for key, own in prepared.items()}
     found: list[Habit] = []
     for name in sorted(reads & touching[tool].keys()):
@@ -386,13 +379,9 @@ class Argument(Struct, frozen=True):
     text: int
     nowhere: int
     vocabulary: bool
-    """Whether the argument has only a few different values, such as cabin classes. The origin of such values does not
-    matter.
-    """
+    """Whether the argument has only a few values, such as cabin classes, whose origin does not matter."""
     sure: float
-    """The certainty that a value without an origin is unusual: the lower bound of the share of values with an
-    origin.
-    """
+    """The certainty that a value without an origin is unusual: the lower bound of the share with an origin."""
     ids: bool = False
     """Whether the values are identifiers, such as codes, addresses or links."""
     strange: tuple[Strange, ...] = ()

@@ -210,9 +210,7 @@ def _typed(schema: Any) -> dict[str, SeenValues]:
 
 
 def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Return the records in a result. The result may be a record, a list of records, or an object that
-    contains either.
-    """
+    """Return the records in a result: a record, a list of records, or an object that contains either."""
     match value:
         case dict():
             mapping = cast("dict[str, Any]", value)
@@ -280,9 +278,7 @@ def type_of(value: Any) -> FieldType | str:
 
 
 def parameters_of(shape: Shape) -> Mapping[str, Any]:
-    """Return parameters for `tools.yaml` from the recorded schema or, without one, from the calls. Optional parameters
-    have a `?`.
-    """
+    """Return parameters for `tools.yaml` from the recorded schema or the calls. Optional parameters end in `?`."""
     schema = shape.definition.get("parameters")
     if isinstance(schema, dict) and isinstance(cast("dict[str, Any]", schema).get("properties"), dict):
         known = cast("dict[str, Any]", schema)
@@ -299,9 +295,7 @@ _SHORT = 100
 
 
 def bare(name: str) -> tuple[str, ...]:
-    """Return the words of a name, without a final word that means "id". For example, `reservationId` and `reservation`
-    are equal.
-    """
+    """Return the words of a name without a final word for "id": `reservationId` becomes `reservation`."""
     words = words_of(name)
     while words and words[-1] in TAILS:
         words.pop()

@@ -332,9 +332,7 @@ def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
 
 
 def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str | dict[str, Any]]:
-    """Return the changes that a write is assumed to make. It may change all fields, except keys, of the entities in its
-    arguments.
-    """
+    """Return the fields that a write may change: all fields, except keys, of the entities in its arguments."""
     if set(words_of(tool)) & _ENDING:
         return []
     given = parameters_of(shape)

@@ -55,9 +55,7 @@ def scan(
     effects: Mapping[str, Effect] | None = None,
     examples: int = EXAMPLES,
 ) -> Scan:
-    """Survey `trajectories`. `effects` replaces the guesses for some tools. `examples` is the maximum number of calls
-    to list per result.
-    """
+    """Survey `trajectories`. `effects` replaces guesses. `examples` limits the number of listed calls per result."""
     survey = Survey(effects=effects, examples=examples)
     for trajectory in trajectories:
         survey.add(trajectory)
@@ -166,9 +164,7 @@ class Survey:
         return [step for step in may if answered.get(step, True)]
 
     def _compare(self, call: Call, before: str, after: str, between: Sequence[object]) -> None:
-        """Add the evidence from a repeated look-up. It concerns the look-up itself, and calls with the same value
-        between the repetitions.
-        """
+        """Add evidence about a repeated look-up, and about the calls between that share a value with it."""
         if not between:
             self._behaviour[call.tool].same += before == after
             return

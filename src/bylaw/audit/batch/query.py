@@ -82,10 +82,7 @@ class Tables:
 
 
 def _columns(table: str, criterion: str, lacking: Collection[str]) -> str:
-    """Return the columns of a view: the table's columns, and short names for the columns of the audit's criterion.
-
-    Columns that an earlier version of Bylaw did not write are null.
-    """
+    """Return the columns of a view: the table's (null if Bylaw did not write them yet) and the criterion's."""
     listed = ", ".join(f'NULL AS "{name}"' if name in lacking else f'"{name}"' for name in TABLES[table])
     match table:
         case "conversations":

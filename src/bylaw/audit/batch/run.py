@@ -129,9 +129,7 @@ class LocalEngine:
 
 
 class Answer(Struct, frozen=True):
-    """A worker's answer: the number of conversations, or an error. A final error is one that would occur in every
-    shard.
-    """
+    """A worker's answer: the number of conversations, or an error. A final error would occur in every shard."""
 
     conversations: int = 0
     why: str = ""
@@ -165,9 +163,7 @@ class RayWorker:
 
 
 class _Process:
-    """A pool with one process. If a worker in a larger pool died, the pool would break and its shard would be
-    unknown.
-    """
+    """A pool with one process. If a worker of a larger pool died, its shard would be unknown."""
 
     def __init__(self, job: Job) -> None:
         context = multiprocessing.get_context("spawn")
@@ -433,9 +429,7 @@ def judged(
 def read_parts(
     job: Job, shards: list[Shard], aside: dict[str, str]
 ) -> Iterator[tuple[Shard, dict[str, Any] | None, list[RecordError]]]:
-    """Yield each shard with its entry, if any, and the errors in its logs. The worker has already redacted these
-    errors.
-    """
+    """Yield each shard with its entry, if any, and the errors in its logs, without private values."""
     pseudonyms = job.request.pseudonyms
     for shard in shards:
         entry = read_entry(job.part(shard))

@@ -294,9 +294,7 @@ class PlacedPart(Struct, frozen=True):
     first: int
     """The number of conversations in earlier parts."""
     renamed: dict[int, str] = {}
-    """The new names of renamed conversations, keyed by position. A conversation is renamed if its name is already in
-    use.
-    """
+    """New names for conversations whose names are already in use, keyed by position."""
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
         path = self.folder / f"{table}.parquet"

@@ -47,9 +47,7 @@ class HeldLog(Struct):
     """A log whose conversations are in the tables."""
 
     stamp: tuple[int, str] | None
-    """The file's size and mark when it was read. If this is None, a part was skipped and the file must be
-    read again.
-    """
+    """The file's size and mark when it was read, or None if a part was skipped and the file must be read again."""
     read: str
     """The day on which the log was read."""
     first: int
@@ -133,9 +131,7 @@ def read_state(out: Path, request: Request, examiner: Examiner) -> State:
 
 
 def _mark(request: Request, examiner: Examiner) -> str:
-    """Return a digest of the pack and of the options that affect all rows. The world may change every night, so it is
-    left out.
-    """
+    """Return a digest of the pack and the options that affect all rows. The world may change, so it is left out."""
     record = [
         TABLES_SCHEMA,
         [[pack.name, pack.digest] for pack in examiner.shelf.packs],
@@ -147,9 +143,7 @@ def _mark(request: Request, examiner: Examiner) -> str:
 
 
 def commit(made: Path, out: Path) -> None:
-    """Replace the tables and the state. If the process is killed, `recover` restores either the old files or the new
-    ones.
-    """
+    """Replace the tables and the state. If the process is killed, `recover` restores the old files or the new ones."""
     os.replace(made, out / _NEXT)
     if (out / FOLDER).exists():
         os.replace(out / FOLDER, out / _BEFORE)
@@ -194,9 +188,7 @@ def update(
     progress: Callable[[Advance], None] | None = None,
     keep_days: int | None = None,
 ) -> Added:
-    """Audit new conversations in the logs and add them to the tables in `out`. `keep_days` is the number of days to
-    keep.
-    """
+    """Audit new and changed logs, and add the results to the tables in `out`. Keep only the last `keep_days` days."""
     arrow()
     if request.answers is not None:
         raise UsageError("only a single process can ask a model", hint="remove --llm, or --update")
@@ -287,9 +279,7 @@ class _Addition:
         return pa.concat_tables([schema.empty_table(), *found])
 
     def note_over(self, replaced: Any) -> None:
-        """For each log, record the logs whose conversations it replaced. If the log changes, those logs are
-        read again.
-        """
+        """For each log, record the logs whose conversations it replaced. If it changes, they are read again."""
         logs = {name: held for name, held in (self.state.files | self.logs).items() if held.first < held.end}
         spans = sorted((held.first, held.end, name) for name, held in logs.items())
 

@@ -251,9 +251,7 @@ def steps_of(finding: JsonRecord) -> Iterator[int]:
 
 
 OPENING = ("near_miss", "violation", "refused", "uninformed", RULE_BROKEN)
-"""The kinds of finding that the page may open on, in order of preference. A near-miss must be suitable for a
-drawing.
-"""
+"""The kinds of finding that the page may open on, in order of preference."""
 
 
 def opening_kind(finding: JsonRecord) -> str:
@@ -262,9 +260,7 @@ def opening_kind(finding: JsonRecord) -> str:
 
 
 def telling(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
-    """Return the candidates for the first drawing, best first. If they are of the same kind, findings with one missing
-    fact and some known facts come first.
-    """
+    """Return the candidates for the first drawing, best first: one missing fact and a few known facts are best."""
 
     def score(finding: JsonRecord) -> tuple[int, ...]:
         judged = [p for p in finding["policies"] if "missing" in p and p["verdict"] == finding["verdict"]]

@@ -60,9 +60,7 @@ def conversation_places(folder: Store, wanted: set[str]) -> dict[str, int]:
 
 
 def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRecord]]:
-    """Return the rules that these conversations broke, with the steps. At most `RULES` are returned per
-    conversation.
-    """
+    """Return the first `RULES` broken rules of each of these conversations, with their steps."""
     broken: dict[str, list[JsonRecord]] = {}
     for _, found in folder.places("findings.jsonl"):
         name = cut(found["trajectory"])
@@ -72,9 +70,7 @@ def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRe
 
 
 def bounded(conversation: JsonRecord, steps: set[int]) -> JsonRecord | None:
-    """Shorten every message in a conversation, but keep more of those at `steps`. Return None if the conversation is
-    still too long.
-    """
+    """Shorten the messages of a conversation, those at `steps` less. Return None if it is still too long."""
     for brief in (TEXT, BRIEF):
         events = [_event(event, TEXT if step in steps else brief) for step, event in enumerate(conversation["events"])]
         if sum(map(_size, events)) <= CONVERSATION:
