@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pytest
 
 from bylaw.audit.export import level, write_sarif
-from bylaw.audit.request import told_apart
+from bylaw.audit.request import unique_names
 from bylaw.audit.row import Charge, Finding
 from bylaw.audit.store import Store
 
@@ -159,7 +159,7 @@ def test_conversations_of_one_id_in_two_files_are_told_apart(tmp_path: Path) -> 
     ],
 )
 def test_files_are_called_by_as_much_of_their_path_as_tells_them_apart(files: list[str], names: list[str]) -> None:
-    called = told_apart([Path(file) for file in files])
+    called = unique_names([Path(file) for file in files])
     assert [called[Path(file)] for file in files] == names
 
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 from bylaw.audit.batch.query import Tables
 from bylaw.audit.batch.tables import TABLES, arrow, arrow_schema
 from bylaw.audit.batch.update import Added, update
-from bylaw.audit.output import alone_in
+from bylaw.audit.output import lock_folder
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit
 from bylaw.audit.store import read_calls
@@ -313,7 +313,7 @@ def test_what_is_added_to_is_refused_where_nothing_can_lock(shop: Shop, monkeypa
         raise OSError(95, "not supported")
 
     monkeypatch.setattr("bylaw.audit.output.fcntl.flock", no_locks)
-    with pytest.raises(UsageError, match="does not support locks"), alone_in(shop.root, surely=True):
+    with pytest.raises(UsageError, match="does not support locks"), lock_folder(shop.root, surely=True):
         pass
 
 

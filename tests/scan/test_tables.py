@@ -14,8 +14,8 @@ from bylaw.cli.init import init_pack
 from bylaw.engine.session import Session
 from bylaw.errors import UsageError, WorldError
 from bylaw.policy.document import Document
+from bylaw.scan.entities import read_tables
 from bylaw.scan.skeleton import skeleton
-from bylaw.scan.thing import read_tables
 from bylaw.trace import Call, Message, Result
 from tests.docs.walkthrough import run
 
@@ -79,7 +79,7 @@ def test_one_look_up_of_several_kinds_shows_each_record_as_its_own_kind(inputs: 
         talk.call("get_details_by_id", record, id=next(iter(record.values())))
     log = openai(inputs / "log.jsonl", [talk.call("resume_line", {"ok": True}, customer_id="C1", line_id="L1").done()])
     entities = drafted(inputs, log)
-    assert "LoggedThing" not in entities
+    assert "DraftEntity" not in entities
     assert "{as: Customer, when: {path: $.full_name, exists: true}}" in entities
     pack = sound(inputs / "new")
     session = Session(pack)

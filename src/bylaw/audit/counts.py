@@ -283,7 +283,7 @@ class UnmappedFields:
             found = [name for name in _names_in(value) if name not in known]
             if found and self._redaction is not None:
                 # A field name that is public in one result may be private in another.
-                found = self._redaction.tellable(call.tool, value, found)
+                found = self._redaction.safe_names(call.tool, value, found)
             known.update(found)
             yield from ((call.tool, name) for name in found)
 

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from bylaw import __version__
 from bylaw.audit.baseline import Gate, Standings
-from bylaw.audit.request import told_apart
+from bylaw.audit.request import unique_names
 from bylaw.audit.row import Charge, Finding
 from bylaw.audit.store import CALLS, LogPlace, Store
 from bylaw.text.visible import all_visible, visible
@@ -122,7 +122,7 @@ def _location(finding: Finding, place: LogPlace, paths: Mapping[str, str]) -> di
 def _paths(files: Sequence[LogFile]) -> dict[str, str]:
     """Return the address of each file, keyed by its name. Names of several files have an empty address."""
     found: dict[str, str] = {}
-    for file, name in told_apart(files).items():
+    for file, name in unique_names(files).items():
         if isinstance(file, RemoteFile):
             found[name] = "" if name in found else file.url
             continue

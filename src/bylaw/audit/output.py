@@ -41,23 +41,23 @@ DERIVED = ("comparison.json", "report.html", "audited.json", "console.db")
 
 
 @contextmanager
-def written_aside(out: Path) -> Generator[Path]:
+def replacing_audit(out: Path) -> Generator[Path]:
     """Return a folder to write to. On exit, its files replace the earlier audit in `out`."""
     out.mkdir(parents=True, exist_ok=True)
-    with alone_in(out):
-        check_ours(out)
+    with lock_folder(out):
+        check_overwrite(out)
         # A killed audit left these files. The lock shows that the audit has ended.
         for left in out.glob(f"{_ASIDE}*") if fcntl is not None else ():
             shutil.rmtree(left, ignore_errors=True)
         aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=out))
         try:
             yield aside
-            put_in_place(aside, out)
+            replace_files(aside, out)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
 
 
-def put_in_place(made: Path, out: Path) -> None:
+def replace_files(made: Path, out: Path) -> None:
     """Replace the earlier audit in `out` with the files in `made`."""
     # The summary is removed first and written last. If it exists, the other files belong to the same audit.
     for name in ("summary.json", SELDOM, *DERIVED, *WRITTEN):
@@ -79,7 +79,7 @@ def has_state(out: Path) -> bool:
     return has_tables(out) and (out / TABLES / STATE / "state.json").is_file()
 
 
-def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
+def keep_earlier_audit(out: Path, faults: Sequence[BylawError]) -> None:
     """Raise an error if this audit read no conversation and would replace an earlier audit."""
     if _is_ours(out / "summary.json"):
         hint = f"the earlier audit in `{out}` was not changed"
@@ -87,7 +87,7 @@ def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
 
 
 @contextmanager
-def alone_in(out: Path, *, surely: bool = False) -> Generator[None]:
+def lock_folder(out: Path, *, surely: bool = False) -> Generator[None]:
     """Lock a folder until this process ends. If locks are not supported, raise an error only if `surely` is set."""
     if fcntl is None:
         if surely:
@@ -119,7 +119,7 @@ def _lock(folder: int, out: Path, *, surely: bool) -> None:
         return
 
 
-def check_ours(out: Path, *, tables: bool = False, adds: bool = False) -> None:
+def check_overwrite(out: Path, *, tables: bool = False, adds: bool = False) -> None:
     """Refuse to overwrite files that were not created by an audit. If `tables` is set, this check also covers the
     tables folder. The output of nightly runs may be overwritten only if this audit `adds` to it.
     """

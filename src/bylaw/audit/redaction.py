@@ -154,7 +154,7 @@ class Redaction:
                         found.append(((f"{fact.entity}.{fact.field}", missing.claim, fact.field, False), None))
         return Cover(self, Scrub([*found, *respelled(found, events)]))
 
-    def tellable(self, tool: str, value: Any, names: Sequence[str]) -> list[str]:
+    def safe_names(self, tool: str, value: Any, names: Sequence[str]) -> list[str]:
         """Return the field names in a result that are safe to show. A field name can itself be private."""
         if not self.private:
             return list(names)

@@ -196,7 +196,7 @@ class Request(Struct, frozen=True):
         return Pseudonyms(self.key)
 
     def names(self) -> dict[LogFile, str]:
-        return {file: str(file) for file in self.files} if self.adds else told_apart(self.files)
+        return {file: str(file) for file in self.files} if self.adds else unique_names(self.files)
 
     def source(self, file: LogFile, span: Span | None = None) -> Source:
         """Return a source that reads a file of the request or a part of it."""
@@ -204,7 +204,7 @@ class Request(Struct, frozen=True):
         return Source(file, self.agent, span=span, columns=self.columns, called=called)
 
 
-def told_apart(files: Sequence[LogFile]) -> dict[LogFile, str]:
+def unique_names(files: Sequence[LogFile]) -> dict[LogFile, str]:
     """Return a name for each file: the shortest unique ending of its path."""
     named: dict[LogFile, str] = {}
     pending, length = list(dict.fromkeys(files)), 1

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from bylaw.audit.attestation import Attestation, Settled, by_digest, settle
 from bylaw.audit.counts import Counts, UnmappedFields
-from bylaw.audit.output import LineFiles, dump, spare_earlier, written_aside
+from bylaw.audit.output import LineFiles, dump, keep_earlier_audit, replacing_audit
 from bylaw.audit.request import Request, Shelf, open_tasks
 from bylaw.audit.row import (
     FLAGGED,
@@ -381,7 +381,7 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
     """
     examiner = examiner or Examiner(request)
     skipped: list[RecordError] = []
-    with written_aside(out) as aside:
+    with replacing_audit(out) as aside:
         parts = examiner.examine_all(request)
         if request.jobs > 1:
             parts = examine_in_parts(request, examiner, aside)
@@ -395,7 +395,7 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
                     progress(number)
             lines.write_limits(over_limits(examiner.shelf.packs, examiner.counts.limited))
         if skipped and not lines.count:
-            spare_earlier(out, skipped)
+            keep_earlier_audit(out, skipped)
         check_tools(examiner)
         if (pseudonyms := request.pseudonyms) is not None:
             skipped = [pseudonyms.fault(fault) for fault in skipped]
@@ -463,7 +463,7 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
     pool = ProcessPoolExecutor(len(targets), mp_context=multiprocessing.get_context("spawn"))
     try:
         try:
-            with deaf_to_interrupts():
+            with ignoring_interrupts():
                 work = [pool.submit(_examine_part, request, share, target) for share, target in enumerate(targets)]
         except (OSError, ValueError) as error:
             # If a worker ends while another starts, the shared pool breaks. Its file descriptors may already be closed
@@ -483,7 +483,7 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
 
 
 @contextmanager
-def deaf_to_interrupts() -> Generator[None]:
+def ignoring_interrupts() -> Generator[None]:
     """Make workers that start inside the block ignore Ctrl-C. This process ends them without tracebacks."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -15,8 +15,8 @@ from bylaw.facts.database import open_snapshot
 from bylaw.pack import load_pack
 from bylaw.policy.document import LONGEST, PARTED, TOO_LONG
 from bylaw.scan.effect import read_effects
+from bylaw.scan.entities import read_tables
 from bylaw.scan.skeleton import Skeleton, skeleton
-from bylaw.scan.thing import read_tables
 from bylaw.trace.source import LogFile
 
 

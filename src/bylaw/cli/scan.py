@@ -15,7 +15,7 @@ from bylaw.facts.evidence import LookupEvidence
 from bylaw.scan import Scan, scan
 from bylaw.scan.effect import Guess, effects_file, read_effects
 from bylaw.scan.generic import summary
-from bylaw.scan.habit import FEWEST, Argument, CallPlace, Habit, Strange
+from bylaw.scan.habit import FEWEST, Argument, CallPlace, Habit, UnsourcedValue
 from bylaw.text.visible import clean
 
 _SHOWN = 3
@@ -166,7 +166,7 @@ def _sources(found: Scan, whole: bool) -> Iterator[Section]:
     yield Section(title, entries or none, header=note if whole else "")
 
 
-def _argument(argument: Argument, count: int, values: Sequence[Strange], note: str, whole: bool) -> Entry:
+def _argument(argument: Argument, count: int, values: Sequence[UnsourcedValue], note: str, whole: bool) -> Entry:
     text = f"{_called(argument)}: {count:,} of {argument.cases:,}{note}"
     if not whole:
         return Entry(text)

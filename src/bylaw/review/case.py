@@ -42,7 +42,7 @@ class Subjects:
     ) -> None:
         named = [entities[name] for name in (*body.facts, *(body.world or {})) if name in entities]
         parts = dict.fromkeys(part for entity in named for part in entity.key)
-        told = _told_of(body)
+        told = _key_values(body)
         self._keys = {part: arguments.get(part, told.get(part, _key_for(parameters.get(part), part))) for part in parts}
         filled = {part: value for part, value in self._keys.items() if part in parameters}
         self.arguments: dict[str, Any] = {**filled, **arguments}
@@ -50,12 +50,12 @@ class Subjects:
     def key_of(self, entity: Entity) -> Key:
         return key_of([self._keys[part] for part in entity.key])
 
-    def spoken_of_by(self, entity: Entity) -> dict[str, Any]:
+    def references_of(self, entity: Entity) -> dict[str, Any]:
         """Return the entity's fields that refer to other entities in the case. Leave out fields that the case sets."""
         return {part: value for part, value in self._keys.items() if part in entity.fields and part not in entity.key}
 
 
-def _told_of(body: WrittenCase) -> dict[str, Any]:
+def _key_values(body: WrittenCase) -> dict[str, Any]:
     """Return the values that may be keys, such as `customer_id: C1` for customer C1. Conflicting values are ignored."""
     found: dict[str, set[Any]] = {}
     for things in (body.facts, body.world or {}):
@@ -72,14 +72,14 @@ def _key_for(schema: Any, name: str) -> str | int:
     return 1 if kind in ("integer", "number") else name
 
 
-_THING = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")
+_ENTITY = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")
 _HALVES = ("permit", "deny", "undetermined")
 
 OPEN = "code cannot tell from the words whether the rule was kept or broken"
 """The outcome for a rule that should be broken but has unknown predicates."""
 
-GivenThing = tuple[str, Key]
-GivenThings = Mapping[GivenThing, WorldRecord | None]
+GivenEntity = tuple[str, Key]
+GivenEntities = Mapping[GivenEntity, WorldRecord | None]
 
 
 class CaseError(BylawError):
@@ -232,10 +232,10 @@ class _Case:
 
     def _by_facts(self, taken: set[int] | None) -> PolicyVerdict:
         body = self._body
-        seen = _Told(self._things(body.facts), self._done())
+        seen = _CaseFacts(self._things(body.facts), self._done())
         if body.context:
             seen.things["context", ()] = body.context
-        true = _Told({**seen.things, **self._things(body.world or {}, over=seen.things)}, self._done(), whole=True)
+        true = _CaseFacts({**seen.things, **self._things(body.world or {}, over=seen.things)}, self._done(), whole=True)
         call = Call(self._tool, self._arguments)
         made = record_of(call, 0, 0, self._pack.schema.tools.get(self._tool))
         found = evaluate(self._guard, self._arguments, seen, tool=self._tool, now=self._now, coverage=taken)
@@ -273,9 +273,9 @@ class _Case:
             evaluate(self._guard, self._arguments, source, tool=self._tool, now=self._now, coverage=taken)
 
     def _things(
-        self, listed: Mapping[str, WorldRecord | None], over: GivenThings | None = None
-    ) -> "dict[GivenThing, WorldRecord | None]":
-        found: dict[GivenThing, WorldRecord | None] = {}
+        self, listed: Mapping[str, WorldRecord | None], over: GivenEntities | None = None
+    ) -> "dict[GivenEntity, WorldRecord | None]":
+        found: dict[GivenEntity, WorldRecord | None] = {}
         for name, given in listed.items():
             thing = self._thing(name)
             below = (over or {}).get(thing)
@@ -283,13 +283,13 @@ class _Case:
                 declared = self._pack.schema.entities[thing[0]]
                 for field in given.keys() - declared.fields.keys() - {"exists"}:
                     raise CaseError(f"`{thing[0]}` has no field `{field}`", place=self._place)
-                spoken_of = self._subjects.spoken_of_by(declared)
+                spoken_of = self._subjects.references_of(declared)
                 given = {**spoken_of, **dict(zip(declared.key, thing[1], strict=False)), **(below or {}), **given}
             found[thing] = given
         return found
 
-    def _thing(self, name: str) -> GivenThing:
-        match = _THING.match(name)
+    def _thing(self, name: str) -> GivenEntity:
+        match = _ENTITY.match(name)
         entities = self._pack.schema.entities
         if match is None or match[1] not in entities:
             raise CaseError(f"`{name}` is not an entity", place=self._place, hint="write it like `Patient[P1]`")
@@ -306,12 +306,12 @@ class _Case:
         return [(tool, args or {}) for entry in self._body.done for tool, args in entry.items()]
 
 
-class _Told:
+class _CaseFacts:
     """The facts in a case, either as seen or as true."""
 
     def __init__(
         self,
-        things: dict[GivenThing, WorldRecord | None],
+        things: dict[GivenEntity, WorldRecord | None],
         done: Sequence[tuple[str, dict[str, Any]]],
         *,
         whole: bool = False,
@@ -364,12 +364,12 @@ class _Told:
         return Between(sure, sure + found.count(None)) if None in found else sure
 
 
-def _record(things: GivenThings, entity: str, key: Key) -> Any:
+def _record(things: GivenEntities, entity: str, key: Key) -> Any:
     record = things.get((entity, key), UNSEEN)
     return ABSENT if record is None else record
 
 
-def _members(things: GivenThings, entity: str, match: Mapping[str, Any]) -> list[Key]:
+def _members(things: GivenEntities, entity: str, match: Mapping[str, Any]) -> list[Key]:
     return [
         key
         for (kind, key), record in things.items()

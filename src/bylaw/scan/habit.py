@@ -357,7 +357,7 @@ _USUAL_SHARE = 0.8
 _VALUE = 80
 
 
-class Strange(Struct, frozen=True):
+class UnsourcedValue(Struct, frozen=True):
     """A value with a questionable origin."""
 
     place: CallPlace
@@ -384,11 +384,11 @@ class Argument(Struct, frozen=True):
     """The certainty that a value without an origin is unusual: the lower bound of the share with an origin."""
     ids: bool = False
     """Whether the values are identifiers, such as codes, addresses or links."""
-    strange: tuple[Strange, ...] = ()
+    strange: tuple[UnsourcedValue, ...] = ()
     """The first values without an origin, if nearly all other values have an origin."""
-    left_out: tuple[Strange, ...] = ()
+    left_out: tuple[UnsourcedValue, ...] = ()
     """The first values without an origin, if many other values have no origin either."""
-    from_text: tuple[Strange, ...] = ()
+    from_text: tuple[UnsourcedValue, ...] = ()
     """The first values that appear only in a result's free text."""
 
     @property
@@ -406,8 +406,8 @@ class Origins:
     def __init__(self, examples: int) -> None:
         self.kinds: Counter[OriginKind] = Counter()
         self._distinct: set[str] = set()
-        self._nowhere = Firsts[Strange](examples)
-        self._text = Firsts[Strange](examples)
+        self._nowhere = Firsts[UnsourcedValue](examples)
+        self._text = Firsts[UnsourcedValue](examples)
 
     def add(self, value: str | float, origin: ValueOrigin, place: CallPlace) -> None:
         self.kinds[origin.kind] += 1
@@ -415,9 +415,9 @@ class Origins:
         if len(self._distinct) < _DISTINCT:
             self._distinct.add(shown)
         if origin.kind == "nowhere":
-            self._nowhere.add((place.order, shown), Strange(place, shown))
+            self._nowhere.add((place.order, shown), UnsourcedValue(place, shown))
         elif origin.kind == "text":
-            self._text.add((place.order, shown), Strange(place, shown, f"{origin.tool} @{origin.step}"))
+            self._text.add((place.order, shown), UnsourcedValue(place, shown, f"{origin.tool} @{origin.step}"))
 
     def summary(self, tool: str, name: str) -> Argument:
         kinds, cases = self.kinds, self.kinds.total()

@@ -12,10 +12,10 @@ from bylaw.policy.statement import DRAFTED_BY
 from bylaw.policy.tool import Effect
 from bylaw.policy.verb import words_of
 from bylaw.scan.effect import Guess
+from bylaw.scan.entities import DraftEntity, EntityInResult, Table, arguments_for, draft_entities, kind_of
 from bylaw.scan.generic import draft_actions
 from bylaw.scan.shape import SeenValues, Shape, Shapes, bare, is_name, parameters_of, spelled_like
 from bylaw.scan.survey import Scan, Survey
-from bylaw.scan.thing import LoggedThing, Table, ToolSight, arguments_for, kind_of, things
 from bylaw.scan.written import dump, flow, remark, word, wrapped
 from bylaw.trace import Trajectory
 
@@ -26,7 +26,7 @@ class Example(Struct, frozen=True):
     """An example guard. It requires that the record named by a write exists and was looked up."""
 
     tool: str
-    thing: LoggedThing
+    thing: DraftEntity
     arguments: tuple[str, ...]
     """The arguments of the write that name the record, in key order."""
 
@@ -45,7 +45,7 @@ class Example(Struct, frozen=True):
         return f"{_MARK} Before {self.tool}, the {self.noun} has been looked up, and it exists."
 
 
-def choose_example(scan: Scan, found: Mapping[str, LoggedThing], shapes: Mapping[str, Shape]) -> Example | None:
+def choose_example(scan: Scan, found: Mapping[str, DraftEntity], shapes: Mapping[str, Shape]) -> Example | None:
     """Choose the write that most often comes after a look-up of a record named in its arguments."""
     best: tuple[float, Example] | None = None
     habits = {write.tool: write.habits for write in scan.writes}
@@ -61,8 +61,8 @@ def choose_example(scan: Scan, found: Mapping[str, LoggedThing], shapes: Mapping
 
 
 def _about(
-    tool: str, required: Mapping[str, Any], found: Mapping[str, LoggedThing], shapes: Mapping[str, Shape]
-) -> Sequence[tuple[LoggedThing, tuple[str, ...]]]:
+    tool: str, required: Mapping[str, Any], found: Mapping[str, DraftEntity], shapes: Mapping[str, Shape]
+) -> Sequence[tuple[DraftEntity, tuple[str, ...]]]:
     fitting = [
         (distance, thing, arguments)
         for thing in found.values()
@@ -74,7 +74,7 @@ def _about(
     return [(thing, arguments) for distance, thing, arguments in fitting if distance == nearest]
 
 
-def _known(thing: LoggedThing, shapes: Mapping[str, Shape]) -> dict[str, set[str]]:
+def _known(thing: DraftEntity, shapes: Mapping[str, Shape]) -> dict[str, set[str]]:
     asked = shapes[thing.read].arguments if thing.read in shapes else {}
     return {
         part: {value for values in (thing.fields.get(part), asked.get(part)) if values for value in values.seen}
@@ -201,7 +201,7 @@ def skeleton(
         raise UsageError(
             "the logs contain no tool calls", hint="a pack needs the tools that the agent may call: add --tools"
         )
-    found = things(shapes.tools, guesses, tables)
+    found = draft_entities(shapes.tools, guesses, tables)
     example = choose_example(scan, found, shapes.tools)
     is_timed = timed or not scan.trajectories
     files = {
@@ -252,7 +252,7 @@ def _manifest(name: str, document: Document, clock: Clock | None) -> str:
 def _tools(
     scan: Scan,
     shapes: Mapping[str, Shape],
-    found: Sequence[LoggedThing],
+    found: Sequence[DraftEntity],
     catalogue: Mapping[str, Mapping[str, Any]],
 ) -> str:
     lines = [
@@ -331,7 +331,7 @@ def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
     return [f"  {word(name)}:", *(wrapped(f"    {part}: ", value) for part, value in body.items())]
 
 
-def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str | dict[str, Any]]:
+def _changes(tool: str, shape: Shape, found: Sequence[DraftEntity]) -> list[str | dict[str, Any]]:
     """Return the fields that a write may change: all fields, except keys, of the entities in its arguments."""
     if set(words_of(tool)) & _ENDING:
         return []
@@ -350,7 +350,7 @@ def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str 
     return changes
 
 
-def _named_otherwise(thing: LoggedThing, arguments: Mapping[str, SeenValues]) -> str | dict[str, str]:
+def _named_otherwise(thing: DraftEntity, arguments: Mapping[str, SeenValues]) -> str | dict[str, str]:
     """Return the arguments that use another name for a key, such as `loan_id` for the `id` of a loan."""
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     chosen, _ = arguments_for(thing.key, thing.name, arguments, known)
@@ -360,7 +360,7 @@ def _named_otherwise(thing: LoggedThing, arguments: Mapping[str, SeenValues]) ->
     return next(iter(paths.values())) if len(paths) == 1 else paths
 
 
-def _entities(found: Iterable[LoggedThing]) -> str:
+def _entities(found: Iterable[DraftEntity]) -> str:
     found = list(found)
     lines = [
         "# Entities and their fields, from the database and the results in the logs. Types are inferred. If a field",
@@ -398,7 +398,7 @@ def _entities(found: Iterable[LoggedThing]) -> str:
     return "\n".join([*lines, *_observations(found)]) + "\n"
 
 
-def _observations(found: Sequence[LoggedThing]) -> list[str]:
+def _observations(found: Sequence[DraftEntity]) -> list[str]:
     """Return the observations of each tool. A look-up that shows only its own entity needs none."""
     by_tool: dict[str, list[str]] = {}
     plain = {(thing.read, shown) for thing in found for shown in _shown_by_itself(thing)}
@@ -414,11 +414,11 @@ def _observations(found: Sequence[LoggedThing]) -> list[str]:
     )
 
 
-def _shown_by_itself(thing: LoggedThing) -> list[str]:
+def _shown_by_itself(thing: DraftEntity) -> list[str]:
     return [flow({"as": thing.name}), *(flow({"as": thing.name, "absent": text}) for text in ("not found", "no such"))]
 
 
-def _observation(thing: LoggedThing, sight: ToolSight) -> dict[str, Any]:
+def _observation(thing: DraftEntity, sight: EntityInResult) -> dict[str, Any]:
     when = {"path": f"$.{sight.has}", "exists": True} if sight.has else {}
     parts = {"each": sight.each, "as": thing.name, "key": sight.key, "when": when, "fields": sight.fields}
     parts["absent"] = sight.absent

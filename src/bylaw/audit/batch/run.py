@@ -27,14 +27,14 @@ import bylaw
 from bylaw.audit.batch.shard import EXAMINED, SIZE, Job, Judge, Shard, cut, read_entry
 from bylaw.audit.batch.tables import TABLES, arrow, place_parts, write_schema, write_table
 from bylaw.audit.output import TABLES as FOLDER
-from bylaw.audit.output import TABLES_SCHEMA, LineFiles, alone_in, check_ours, put_in_place, spare_earlier
+from bylaw.audit.output import TABLES_SCHEMA, LineFiles, check_overwrite, keep_earlier_audit, lock_folder, replace_files
 from bylaw.audit.request import Request
 from bylaw.audit.run import (
     Examiner,
     Report,
     WorkerError,
     check_tools,
-    deaf_to_interrupts,
+    ignoring_interrupts,
     rarely_collecting,
     write_summary,
 )
@@ -172,7 +172,7 @@ class _Process:
 
     def open(self) -> "Future[Answer]":
         others = set(multiprocessing.active_children())
-        with deaf_to_interrupts():
+        with ignoring_interrupts():
             opening = self._pool.submit(_open)
         self._process = next(iter(set(multiprocessing.active_children()) - others), None)
         return opening
@@ -324,8 +324,8 @@ def audit_in_shards(
         raise UsageError("only a single process can ask a model", hint="remove --llm, or --format parquet")
     examiner = Examiner(request)
     out.mkdir(parents=True, exist_ok=True)
-    with alone_in(out):
-        check_ours(out, tables="parquet" in formats)
+    with lock_folder(out):
+        check_overwrite(out, tables="parquet" in formats)
         work = out / WORK
         job = Job(request, (work / "parts").resolve(), has_lines="jsonl" in formats)
         begin(work, job, examiner)
@@ -458,7 +458,7 @@ def _put_together(
             folders.append(job.part(shard))
             counts.append(entry["conversations"])
     if skipped and not sum(counts):
-        spare_earlier(out, skipped)
+        keep_earlier_audit(out, skipped)
     check_tools(examiner)
     names = Identities()
     parts = list(place_parts(folders, counts, names))
@@ -478,5 +478,5 @@ def _put_together(
                 with (folder / EXAMINED).open("rb") as stored:
                     while stored.peek(1):
                         lines.write(pickle.load(stored))
-    put_in_place(made, out)
+    replace_files(made, out)
     return Report(summary, out, tuple(skipped), names)

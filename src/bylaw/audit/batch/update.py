@@ -31,7 +31,7 @@ from bylaw.audit.batch.tables import (
     write_days,
     write_schema,
 )
-from bylaw.audit.output import STATE, TABLES_SCHEMA, alone_in, check_ours, has_state, has_tables
+from bylaw.audit.output import STATE, TABLES_SCHEMA, check_overwrite, has_state, has_tables, lock_folder
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.request import Request
 from bylaw.audit.run import Examiner, Report, check_tools, write_summary
@@ -194,8 +194,8 @@ def update(
         raise UsageError("only a single process can ask a model", hint="remove --llm, or --update")
     examiner = Examiner(request)
     out.mkdir(parents=True, exist_ok=True)
-    with alone_in(out, surely=True):
-        check_ours(out, tables=True, adds=True)
+    with lock_folder(out, surely=True):
+        check_overwrite(out, tables=True, adds=True)
         recover(out)
         state = read_state(out, request, examiner)
         # Use absolute paths, because the next run may start in another folder.
@@ -203,7 +203,7 @@ def update(
         stamps = {file: stamp_of(file)[1:] for file in dict.fromkeys(files)}
         held = {name: log.stamp for name, log in state.files.items()}
         changed = tuple(file for file, stamp in stamps.items() if held.get(str(file)) != stamp)
-        again, gone = _again(state, {str(file) for file in changed})
+        again, gone = _logs_to_reread(state, {str(file) for file in changed})
         new = (*again, *changed)
         work = out / WORK
         job = Job(replace(request, files=new, adds=True), (work / "parts").resolve())
@@ -222,7 +222,7 @@ def update(
         return Added(report, len(new), known, read, *left, state.conversations)
 
 
-def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, str]], list[RecordError]]:
+def _logs_to_reread(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, str]], list[RecordError]]:
     """Return the unchanged logs to read again, and an error for each of them that is missing."""
     names, stamps, faults = state.entangled(changed), dict[str, tuple[int, str]](), list[RecordError]()
     for name in names:

@@ -75,7 +75,7 @@ def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *,
     return Index(places=ordered[:listed], candidates=some, total=total, calls=calls)
 
 
-def kept(
+def details_of(
     folder: Store, places: Iterator[LinePlace], stated: Mapping[str, JsonRecord], criterion: Criterion
 ) -> Iterator[JsonRecord]:
     """Yield the details of the findings at these locations, in order."""
@@ -259,7 +259,7 @@ def opening_kind(finding: JsonRecord) -> str:
     return "refused" if refused else finding["verdict"]
 
 
-def telling(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
+def clearest_first(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
     """Return the candidates for the first drawing, best first: one missing fact and a few known facts are best."""
 
     def score(finding: JsonRecord) -> tuple[int, ...]:

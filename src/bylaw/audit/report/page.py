@@ -21,14 +21,14 @@ from bylaw.audit.counts import OPEN_REASONS
 from bylaw.audit.report.finding import (
     SOUGHT,
     WordList,
+    clearest_first,
     cut,
+    details_of,
     find_place,
     index,
-    kept,
     opening_kind,
     row,
     steps_of,
-    telling,
     whole_text,
 )
 from bylaw.audit.row import SEVERITIES
@@ -64,8 +64,8 @@ def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRe
     broken: dict[str, list[JsonRecord]] = {}
     for _, found in folder.places("findings.jsonl"):
         name = cut(found["trajectory"])
-        if name in wanted and len(kept := broken.setdefault(name, [])) < RULES:
-            kept.append({"step": found["step"], "rule": found["rule"]})
+        if name in wanted and len(listed := broken.setdefault(name, [])) < RULES:
+            listed.append({"step": found["step"], "rule": found["rule"]})
     return broken
 
 
@@ -238,14 +238,14 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
     rows: list[list[Any]] = []
     steps: dict[str, set[int]] = {}
     finding_blocks: list[str] = []
-    for group, block in blocks(kept(folder, iter(found.places), document, criterion)):
+    for group, block in blocks(details_of(folder, iter(found.places), document, criterion)):
         rows += [[*row(finding, words), len(finding_blocks)] for finding in group]
         for finding in group:
             steps.setdefault(finding["trajectory"], set()).update(steps_of(finding))
         finding_blocks.append(block)
     places = conversation_places(folder, set(steps))
     stated = policies(document)
-    candidates = telling(kept(folder, iter(found.candidates), document, criterion))
+    candidates = clearest_first(details_of(folder, iter(found.candidates), document, criterion))
     first = _opening(folder, candidates, places, stated)
     conversation_blocks, held, quoted = _conversations(folder, steps, places, room)
     for each in rows:
@@ -328,22 +328,22 @@ def _opening(
             {"finding": finding, "conversation": told}
             for finding, conversation in zip(first, whole, strict=True)
             if (told := bounded(conversation, set(steps_of(finding)))) is not None
-            and (kind != "near_miss" or _is_drawn_whole(finding, told))
+            and (kind != "near_miss" or _can_be_drawn(finding, told))
         ]
         if pairs:
-            return max(pairs, key=lambda pair: _draws_well(pair["finding"], pair["conversation"], sentences))
+            return max(pairs, key=lambda pair: _clarity(pair["finding"], pair["conversation"], sentences))
         undrawn += some[:1]
         if kind == "violation":
             return {"finding": some[0], "conversation": None}
     return {"finding": undrawn[0], "conversation": None} if undrawn else None
 
 
-def _is_drawn_whole(finding: JsonRecord, conversation: JsonRecord) -> bool:
+def _can_be_drawn(finding: JsonRecord, conversation: JsonRecord) -> bool:
     has_facts = any(policy.get("missing") or policy.get("seen") for policy in finding["policies"])
     return has_facts and finding["step"] < len(conversation["events"])
 
 
-def _draws_well(finding: JsonRecord, conversation: JsonRecord, sentences: dict[str, str]) -> tuple[bool, ...]:
+def _clarity(finding: JsonRecord, conversation: JsonRecord, sentences: dict[str, str]) -> tuple[bool, ...]:
     """Return a sort key. Good outcomes, users' claims, cited sentences and short conversations come first."""
     outcome = conversation["outcome"]
     facts = [fact for policy in finding["policies"] for fact in policy.get("missing", ())]

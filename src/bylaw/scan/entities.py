@@ -187,10 +187,12 @@ def _shared(values: SeenValues, known: Collection[str]) -> float:
     return common / len(values.seen) if common >= _FEWEST and common >= _SHARED * len(values.seen) else 0.0
 
 
+_UNNAMED = "Record"
+"""The name of an entity if the tool has no noun in its name."""
 _FILLER = "details detail info information by id for all current most recent the a"
 
 
-class ToolSight(Struct):
+class EntityInResult(Struct):
     """How one tool's results show an entity."""
 
     tool: str
@@ -203,14 +205,14 @@ class ToolSight(Struct):
     """A field that only this entity has, if one look-up shows several entities."""
 
 
-class LoggedThing(Struct):
+class DraftEntity(Struct):
     """A drafted entity."""
 
     name: str
     key: tuple[str, ...]
     fields: dict[str, SeenValues]
     read: str = ""
-    sights: list[ToolSight] = field(default_factory=list[ToolSight])
+    sights: list[EntityInResult] = field(default_factory=list[EntityInResult])
     asked_with: dict[str, str] = field(default_factory=dict[str, str])
     """The look-up's arguments that have another name for a part of the key, each with this part."""
     finds: str = ""
@@ -220,11 +222,11 @@ class LoggedThing(Struct):
     table: Table | None = None
 
 
-def things(
+def draft_entities(
     shapes: Mapping[str, Shape], guesses: Mapping[str, Guess], tables: Sequence[Table] = ()
-) -> dict[str, LoggedThing]:
+) -> dict[str, DraftEntity]:
     """Return the entities from database tables and look-ups, with the tools that show them."""
-    found: dict[str, LoggedThing] = {}
+    found: dict[str, DraftEntity] = {}
     for table in tables:
         thing = _stored(table, shapes, guesses)
         if thing.name in found or thing.name in {other.entity for other in tables}:
@@ -250,20 +252,20 @@ def things(
     for thing in found.values():
         _name_what_it_finds(thing, found)
         if not thing.read:
-            _propose_look_up(thing, reads)
+            _propose_lookup(thing, reads)
     _tell_apart(found.values())
     return {name: thing for name, thing in found.items() if _is_in_use(thing, shapes)}
 
 
-def _is_in_use(thing: LoggedThing, shapes: Mapping[str, Shape]) -> bool:
+def _is_in_use(thing: DraftEntity, shapes: Mapping[str, Shape]) -> bool:
     """Whether a tool shows the entity or takes its key as an argument. The database may contain unrelated tables."""
     if thing.table is None or thing.read or thing.sights:
         return True
     return any(all(spelled_like(p, shape.arguments, thing=thing.name) for p in thing.key) for shape in shapes.values())
 
 
-def _stored(table: Table, shapes: Mapping[str, Shape], guesses: Mapping[str, Guess]) -> LoggedThing:
-    thing = LoggedThing(table.entity, table.key, dict(table.fields), table=table)
+def _stored(table: Table, shapes: Mapping[str, Shape], guesses: Mapping[str, Guess]) -> DraftEntity:
+    thing = DraftEntity(table.entity, table.key, dict(table.fields), table=table)
     looked_up: list[tuple[int, int, str, dict[str, str]]] = []
     shown = [
         (tool, shape, place, shape.shown[place, kind])
@@ -280,13 +282,13 @@ def _stored(table: Table, shapes: Mapping[str, Shape], guesses: Mapping[str, Gue
             looked_up.append((sum(name != part for name, part in asked.items()), -record.count, tool, asked))
     if looked_up:
         _, _, thing.read, thing.asked_with = min(looked_up, key=lambda each: each[:3])
-        noun = name_of_thing(thing.read, ())
+        noun = entity_of_tool(thing.read, ())
         # `get_order(order_id)` returns an order, regardless of its table's name.
         thing.name = noun if bare(thing.key[0]) == tuple(words_of(noun)) and not thing.key[1:] else thing.name
     return thing
 
 
-def _take_key(thing: LoggedThing, looked_up: Sequence[tuple[str, Shape]]) -> None:
+def _take_key(thing: DraftEntity, looked_up: Sequence[tuple[str, Shape]]) -> None:
     for _, shape in looked_up:
         if len(shape.required) == 1 and is_name(shape.required[0]):
             old, new = thing.key[0], shape.required[0]
@@ -295,7 +297,7 @@ def _take_key(thing: LoggedThing, looked_up: Sequence[tuple[str, Shape]]) -> Non
             return
 
 
-def _asked_with(shape: Shape, record: RecordShape, thing: LoggedThing) -> dict[str, str]:
+def _asked_with(shape: Shape, record: RecordShape, thing: DraftEntity) -> dict[str, str]:
     if len(thing.key) == 1:
         usual = [name for name, count in record.asked.items() if count >= _ASKED * record.count and is_name(name)]
         chosen = [spelled_like(thing.key[0], usual, thing=thing.name) or next(iter(usual), "")]
@@ -307,9 +309,9 @@ def _asked_with(shape: Shape, record: RecordShape, thing: LoggedThing) -> dict[s
     return dict(zip(chosen, thing.key, strict=True))
 
 
-def _tell_apart(found: Iterable[LoggedThing]) -> None:
+def _tell_apart(found: Iterable[DraftEntity]) -> None:
     """If a look-up shows several entities, find a field for each that no other entity has."""
-    kinds: dict[tuple[str, str], list[LoggedThing]] = {}
+    kinds: dict[tuple[str, str], list[DraftEntity]] = {}
     for thing in found:
         for sight in thing.sights:
             kinds.setdefault((sight.tool, sight.each), []).append(thing)
@@ -325,16 +327,16 @@ def _tell_apart(found: Iterable[LoggedThing]) -> None:
                 thing.sights.remove(sight)
 
 
-def _defined(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
+def _defined(tool: str, shape: Shape, found: dict[str, DraftEntity]) -> None:
     """Draft an entity from the definition of a look-up that was never called."""
-    name, key = name_of_thing(tool, ()), tuple(shape.required)
-    if shape.calls or name in found or name == "LoggedThing" or not key or not all(map(is_name, key)):
+    name, key = entity_of_tool(tool, ()), tuple(shape.required)
+    if shape.calls or name in found or name == _UNNAMED or not key or not all(map(is_name, key)):
         return
     if shape.promised or _named_after_its_key(tool, shape):
-        found[name] = LoggedThing(name, key, dict(shape.promised), tool, [ToolSight(tool)])
+        found[name] = DraftEntity(name, key, dict(shape.promised), tool, [EntityInResult(tool)])
 
 
-def _propose_look_up(thing: LoggedThing, reads: Iterable[tuple[str, Shape]]) -> None:
+def _propose_lookup(thing: DraftEntity, reads: Iterable[tuple[str, Shape]]) -> None:
     """Propose a look-up for an entity that appears only in lists. It is named after the entity and takes its key."""
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     near: list[tuple[int, str, dict[str, str]]] = []
@@ -346,15 +348,15 @@ def _propose_look_up(thing: LoggedThing, reads: Iterable[tuple[str, Shape]]) -> 
         given = {name: shape.arguments.get(name, SeenValues()) for name in shape.required or shape.defined}
         chosen, distance = arguments_for(thing.key, thing.name, given, known)
         fits = len(chosen) == len(thing.key) == len(given) and all(map(is_name, chosen))
-        if fits and name_of_thing(tool, ()) == thing.name:
+        if fits and entity_of_tool(tool, ()) == thing.name:
             near.append((distance, tool, dict(zip(chosen, thing.key, strict=True))))
     if near:
         _, thing.read, thing.asked_with = min(near, key=lambda each: each[:2])
         if thing.table is not None:
-            thing.sights.append(ToolSight(thing.read))
+            thing.sights.append(EntityInResult(thing.read))
 
 
-def _name_what_it_finds(thing: LoggedThing, found: Mapping[str, LoggedThing]) -> None:
+def _name_what_it_finds(thing: DraftEntity, found: Mapping[str, DraftEntity]) -> None:
     """Record that a look-up such as `find_user(email)` returns only another entity's id."""
     shown = [name for name in thing.fields if name not in thing.key]
     if len(shown) == 1 and thing.read and any(other.key == (shown[0],) for other in found.values()):
@@ -379,10 +381,10 @@ def _effect(tool: str, guesses: Mapping[str, Guess]) -> str:
 
 def _named_after_its_key(tool: str, shape: Shape) -> bool:
     """Whether a tool is named after its key, such as `get_invoice(invoice_id)` but not `get_approval(invoice_id)`."""
-    return name_of_thing(tool, ()) in {name_of_thing(name, ()) for name in shape.required[:1]}
+    return entity_of_tool(tool, ()) in {entity_of_tool(name, ()) for name in shape.required[:1]}
 
 
-def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
+def _single(tool: str, shape: Shape, found: dict[str, DraftEntity]) -> None:
     """Draft an entity from a look-up that returns one record or one short text."""
     place = max((each for each in shape.places if "[*]" not in each), key=lambda p: shape.places[p].count, default="")
     record = shape.places.get(place)
@@ -395,24 +397,24 @@ def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
         return
     if record is not None and record.count * 2 > shape.sampled - shape.absent.total():
         fields = {name: values for name, values in record.fields.items() if is_name(name)}
-        sight = ToolSight(tool, place, absent=absent)
+        sight = EntityInResult(tool, place, absent=absent)
     elif not shape.places and shape.texts.count and max((len(word) for word in shape.texts.words), default=0) < 40:
         *of, last = words_of(tool) or ["value"]
         name = "value"
-        noun = name_of_thing("_".join(of), ())
-        if is_name(last) and last not in key and noun != "LoggedThing" and getattr(found.get(noun), "key", key) == key:
+        noun = entity_of_tool("_".join(of), ())
+        if is_name(last) and last not in key and noun != _UNNAMED and getattr(found.get(noun), "key", key) == key:
             name, called = last, "_".join(of)  # `get_flight_status` shows the status of a flight.
         fields = {name: shape.texts}
-        sight = ToolSight(tool, fields={name: "$"}, absent=absent)
+        sight = EntityInResult(tool, fields={name: "$"}, absent=absent)
     else:
         return
     known = next((thing for thing in found.values() if thing.key == key and key), None)
     shared = fields.keys() & known.fields.keys() - {*key} if known is not None else ()
     # The look-up shows no other field of this entity, so it belongs to a different entity. Name that entity after the
     # look-up.
-    if known is None or (not shared and name_of_thing(called, ()) not in found):
+    if known is None or (not shared and entity_of_tool(called, ()) not in found):
         name = _name_by_key(called, key, found)
-        found[name] = LoggedThing(name, key, fields, tool, [sight])
+        found[name] = DraftEntity(name, key, fields, tool, [sight])
     else:
         _join(known, fields)
         known.sights.append(sight)
@@ -423,19 +425,19 @@ def _is_table(record: RecordShape) -> bool:
     return len(record.fields) >= 8 and len({values.type for values in record.fields.values()}) == 1
 
 
-def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, found: Mapping[str, LoggedThing]) -> bool:
+def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, found: Mapping[str, DraftEntity]) -> bool:
     """Recognise records of a known entity. Every part of the key must be in the record or in the arguments."""
     fitting = [thing for thing in found.values() if _fits(tool, shape, place, record, thing)]
     if not fitting:
         return False
     # `list_invoices` returns an account's invoices, although each invoice contains the account's id.
-    own = name_of_thing(tool, ())
+    own = entity_of_tool(tool, ())
     thing = max(fitting, key=lambda thing: (thing.name == own, len(record.fields.keys() & thing.fields.keys())))
     _add_sight(tool, shape, place, record, thing)
     return True
 
 
-def _add_sight(tool: str, shape: Shape, place: str, record: RecordShape, thing: LoggedThing) -> None:
+def _add_sight(tool: str, shape: Shape, place: str, record: RecordShape, thing: DraftEntity) -> None:
     # An empty field would hide the argument of the same name.
     key: dict[str, str] = {}
     for part in thing.key:
@@ -446,30 +448,30 @@ def _add_sight(tool: str, shape: Shape, place: str, record: RecordShape, thing: 
         elif name and name != part and is_name(name):
             key[part] = f"$.{name}"
     absent = shape.absent.most_common(1)[0][0] if shape.absent and thing.table is not None else ""
-    thing.sights.append(ToolSight(tool, place, key, absent=absent))
+    thing.sights.append(EntityInResult(tool, place, key, absent=absent))
     _join(thing, {name: values for name, values in record.fields.items() if is_name(name)})
 
 
-def _join(thing: LoggedThing, fields: Mapping[str, SeenValues]) -> None:
+def _join(thing: DraftEntity, fields: Mapping[str, SeenValues]) -> None:
     """Merge fields. If a field is always empty in one tool's results, take its type from another tool's results."""
     for name, values in fields.items():
         thing.fields[name] = thing.fields[name].joined(values) if name in thing.fields else values
 
 
-def _fits(tool: str, shape: Shape, place: str, record: RecordShape, thing: LoggedThing) -> bool:
+def _fits(tool: str, shape: Shape, place: str, record: RecordShape, thing: DraftEntity) -> bool:
     shown = [spelled_like(part, record.fields, thing=thing.name) for part in thing.key]
     given = [spelled_like(part, shape.required, thing=thing.name) for part in thing.key]
     if not any(shown) or not all(one or other for one, other in zip(shown, given, strict=True)):
         return False
     if "[*]" in place and (all(given) or (shown[0] in record.repeated and not thing.key[1:])):
         return False  # Otherwise, the whole list would be one entity.
-    if not shown[0] and thing.name != name_of_thing(tool, ()):
+    if not shown[0] and thing.name != entity_of_tool(tool, ()):
         return False
     shared = record.fields.keys() & thing.fields.keys()
     return "[*]" in place or len(shared) >= 2 or len(thing.fields) <= 2
 
 
-def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dict[str, LoggedThing]) -> None:
+def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dict[str, DraftEntity]) -> None:
     """Draft an entity from listed records. The first field that identifies each record is the key."""
     named = [
         name
@@ -481,28 +483,28 @@ def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dic
         return
     # The value of an argument is the same for every record.
     key = min(keys, key=lambda name: name in shape.required)
-    name = name_of_thing(tool, found)
+    name = entity_of_tool(tool, found)
     fields = {name: values for name, values in record.fields.items() if is_name(name)}
-    found[name] = LoggedThing(name, (key,), fields, "", [ToolSight(tool, place)])
+    found[name] = DraftEntity(name, (key,), fields, "", [EntityInResult(tool, place)])
 
 
-def _name_by_key(tool: str, key: tuple[str, ...], taken: Mapping[str, LoggedThing]) -> str:
+def _name_by_key(tool: str, key: tuple[str, ...], taken: Mapping[str, DraftEntity]) -> str:
     """Name the entity of a tool. If the name is taken, add the key, for example `RiderByEmail`."""
-    name = name_of_thing(tool, ())
+    name = entity_of_tool(tool, ())
     if name not in taken or not key:
-        return name_of_thing(tool, taken)
+        return entity_of_tool(tool, taken)
     by = f"{name}By{''.join(word.capitalize() for part in key for word in words_of(part))}"
-    return by if by not in taken else name_of_thing(tool, taken)
+    return by if by not in taken else entity_of_tool(tool, taken)
 
 
-def name_of_thing(tool: str, taken: Iterable[str]) -> str:
+def entity_of_tool(tool: str, taken: Iterable[str]) -> str:
     """Name the entity of a tool: the words of the tool's name in the singular, without the verb and filler words."""
     words = words_of(tool)
     verb = next((word for word in words if by_name(word)), "")
     kept = [word for word in words if word != verb and word not in _FILLER.split() and not word.isdigit()]
     if kept:
         kept[-1] = singular(kept[-1])
-    name = "".join(word.capitalize() for word in kept) or "LoggedThing"
+    name = "".join(word.capitalize() for word in kept) or _UNNAMED
     candidate, number = name, 2
     while candidate in set(taken):
         candidate, number = f"{name}{number}", number + 1
