@@ -285,7 +285,8 @@ class UnmappedFields:
                 # A field name that is public in one result may be private in another.
                 found = self._redaction.safe_names(call.tool, value, found)
             known.update(found)
-            yield from ((call.tool, name) for name in found)
+            hidden = map(self._redaction.field_name, found) if self._redaction is not None else found
+            yield from ((call.tool, name) for name in hidden)
 
     def _known_of(self, tool: str) -> set[str]:
         if tool not in self._known:

@@ -89,34 +89,23 @@ def keep_earlier_audit(out: Path, faults: Sequence[BylawError]) -> None:
 @contextmanager
 def lock_folder(out: Path, *, surely: bool = False) -> Generator[None]:
     """Lock a folder until this process ends. If locks are not supported, raise an error only if `surely` is set."""
-    if fcntl is None:
-        if surely:
-            raise _no_locks(out)
+    with ExitStack() as opened:
+        try:
+            if fcntl is None:
+                raise OSError("this system has no locks")
+            folder = os.open(out, os.O_RDONLY)
+            opened.callback(os.close, folder)
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            hint = "wait for it, or choose another --out"
+            raise UsageError(f"another audit is writing to `{out}`", hint=hint) from None
+        except OSError:
+            if surely:
+                hint = (
+                    "without locks, two runs could write at the same time; choose an --out on a file system with locks"
+                )
+                raise UsageError("this file system does not support locks", place=str(out), hint=hint) from None
         yield
-        return
-    folder = os.open(out, os.O_RDONLY)
-    try:
-        _lock(folder, out, surely=surely)
-        yield
-    finally:
-        os.close(folder)
-
-
-def _no_locks(out: Path) -> UsageError:
-    hint = "without locks, two runs could write at the same time; choose an --out on a file system with locks"
-    return UsageError("this file system does not support locks", place=str(out), hint=hint)
-
-
-def _lock(folder: int, out: Path, *, surely: bool) -> None:
-    assert fcntl is not None
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise UsageError(f"another audit is writing to `{out}`", hint="wait for it, or choose another --out") from None
-    except OSError:
-        if surely:
-            raise _no_locks(out) from None
-        return
 
 
 def check_overwrite(out: Path, *, tables: bool = False, adds: bool = False) -> None:

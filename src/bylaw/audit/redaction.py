@@ -29,7 +29,6 @@ _EXTENSION = re.compile(rf"(\.(?:{_FORMATS}))?(\.(?:gz|bz2|zst))?$", re.IGNORECA
 """The extensions of logs and databases. Other extensions may be private."""
 _QUOTED = re.compile(r"`[^`]*`?|'[^']*'?|\"[^\"]*\"?")
 _SHORTEST = 8
-_CHANGED = " (changed policy)"
 
 
 class Pseudonyms:
@@ -62,46 +61,19 @@ class Pseudonyms:
         ending = cast(re.Match[str], _EXTENSION.search(path))[0]
         return f"{self.of(path)}{ending}" if path else path
 
-    def agent(self, name: str) -> str:
-        """Hide the name of an agent. Keep the suffix that the audit added."""
-        own = name.removesuffix(_CHANGED)
-        return f"{self.of(own)}{name[len(own) :]}" if own else name
-
     def fault(self, fault: RecordError) -> RecordError:
         """Remove quoted values from an error message."""
         return RecordError(self.unquoted(fault.message), place=self.place(fault.place))
 
     def summary(self, summary: Line) -> Line:
-        """Return `summary.json` without the names of files and agents. Undeclared tools and fields are left out too."""
-        unknown: dict[str, int] = summary["unknown_tools"]
-
-        def agents(counts: Line) -> Line:
-            return {self.agent(name): count for name, count in counts.items()}
-
-        def tools(counts: Line) -> Line:
-            return {self.of(tool) if tool in unknown else tool: count for tool, count in counts.items()}
-
+        """Return `summary.json` without the names of files. The names of agents and tools are already hidden."""
         return summary | {
             "redacted": self.mark,
             "files": [self.file(file) for file in summary["files"]],
             "worlds": {self.file(file): self.file(note) for file, note in summary["worlds"].items()},
-            "agents": [row | {"agent": self.agent(row["agent"])} for row in summary["agents"]],
-            "by_tool": tools(summary["by_tool"]),
-            "by_lookup": {
-                lookup: row | {"agents": agents(row["agents"]), "tools": tools(row["tools"])}
-                for lookup, row in summary["by_lookup"].items()
-            },
-            "by_rule": {rule: row | {"agents": agents(row["agents"])} for rule, row in summary["by_rule"].items()},
-            "unknown_tools": tools(unknown),
-            "unmapped_fields": {
-                tool: list(map(self.of, names)) for tool, names in tools(summary["unmapped_fields"]).items()
-            },
             "limits": [
                 row | {"first": [each | {"file": self.file(each["file"])} for each in row["first"]]}
                 for row in summary["limits"]
-            ],
-            "changed_policy": [
-                row | {"trajectories": agents(row["trajectories"])} for row in summary["changed_policy"]
             ],
         }
 
@@ -166,6 +138,10 @@ class Redaction:
         }
         return [name for name in names if not any(text in name.lower() for text in found if len(text) > SAYS_LITTLE)]
 
+    def field_name(self, name: str) -> str:
+        """Return the name of an undeclared field for the output."""
+        return self.pseudonyms.of(name) if self.pseudonyms is not None else name
+
     def denial(self, policy: str, text: str) -> str:
         """Return a guard's reason without its values. If the reason is unknown, return the policy's definition."""
         if policy not in self._denials:
@@ -202,16 +178,14 @@ class Cover:
     def call(self, row: CallRow) -> bytes:
         line = record_of(row)
         hidden = line | {
-            "agent": self._agent(row.agent),
             "call_id": self.name(row.call_id),
-            "tool": self._tool(row.tool),
             "policies": [self._policy(policy) for policy in line["policies"]],
             "rules": [self.rule(rule) for rule in line["rules"]],
             "open_rules": [self.rule(rule) for rule in line["open_rules"]],
         }
         if "origins" in line:
             hidden["origins"] = [
-                each | {"tool": self._tool(each["tool"])} if "tool" in each else each for each in line["origins"]
+                each | {"tool": self.tool(each["tool"])} if "tool" in each else each for each in line["origins"]
             ]
         if "answered" in line:
             hidden["answered"] = [self._answer(each) for each in line["answered"]]
@@ -245,41 +219,34 @@ class Cover:
     def rule(self, line: JsonRecord) -> JsonRecord:
         """Return a line for `findings.jsonl`. If a rule applies to each entity separately, also name the entity."""
         shown = [self._predicate(each) for each in line.get("predicates", ())]
-        hidden = line | {"agent": self._agent(line["agent"]), "predicates": shown}
+        hidden = line | {"predicates": shown}
         if binding := line.get("binding"):
             value = self._scrub.reason(binding["value"])
             shown = self._pseudonyms.of(value) if self._pseudonyms is not None else value
             hidden["binding"] = binding | {"value": shown}
         return hidden | {"because": self._scrub.reason(rule_words(hidden))}
 
-    def _agent(self, name: str) -> str:
-        return self._pseudonyms.agent(name) if self._pseudonyms is not None else name
+    def agent(self, name: str) -> str:
+        hidden = self._scrub.text(name)
+        return self._pseudonyms.of(hidden) if self._pseudonyms is not None and hidden else hidden
 
     def tool(self, name: str) -> str:
         """Return the name of a tool. Undeclared names are hidden, because they may contain private values."""
-        return name if name in self._redaction.tools else self._scrub.text(name)
-
-    def _tool(self, name: str) -> str:
-        hidden = self.tool(name)
-        if self._pseudonyms is None or name in self._redaction.tools:
-            return hidden
-        return self._pseudonyms.of(hidden)
+        if name in self._redaction.tools:
+            return name
+        hidden = self._scrub.text(name)
+        return self._pseudonyms.of(hidden) if self._pseudonyms is not None else hidden
 
     def conversation(self, row: ConversationRow) -> ConversationRow:
         if self._pseudonyms is None and self._scrub.is_empty:
             return row
         file = (self._pseudonyms.file if self._pseudonyms is not None else self._scrub.text)(row.file)
-        return replace(
-            row,
-            agent=self._agent(row.agent),
-            file=file,
-            events=[self._event(step, event) for step, event in enumerate(row.events)],
-        )
+        return replace(row, file=file, events=[self._event(step, event) for step, event in enumerate(row.events)])
 
     def _event(self, step: int, event: JsonRecord) -> JsonRecord:
         if event["type"] == "call":
             return event | {
-                "tool": self._tool(event["tool"]),
+                "tool": self.tool(event["tool"]),
                 "arguments": self._data(event["arguments"]),
                 "id": self.name(event["id"]),
             }

@@ -237,7 +237,7 @@ class Examiner:
     def _agent(self, pack: Pack, trajectory: Trajectory, cover: "Cover | None") -> str:
         agent = writable(trajectory.agent)
         if cover is not None:
-            agent = cover.scrubbed(agent)
+            agent = cover.agent(agent)
         if changed := self.shelf.changed_policies(pack, trajectory):
             self.counts.numbers["changed", agent, *changed] += 1
         return f"{agent} (changed policy)" if changed else agent
@@ -309,8 +309,7 @@ class Judged(Struct):
         name = trajectory.id if cover is None else cover.name(trajectory.id)
         head = self.head
         if cover is not None:
-            shown = cover.conversation(ConversationRow(agent=head.agent, file=head.file))
-            head = replace(head, agent=shown.agent, file=shown.file)
+            head = replace(head, file=cover.conversation(ConversationRow(file=head.file)).file)
         return Examined(name, calls, conversation, rules, over, head)
 
 

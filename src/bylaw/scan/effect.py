@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-import yaml
 from msgspec import Struct
 
 from bylaw.errors import PackError, UsageError
 from bylaw.policy.tool import Effect
 from bylaw.policy.verb import VERBS, hands_over, words_of
 from bylaw.policy.yaml import read_record, read_yaml_file
+from bylaw.scan import written
 
 EffectHint = tuple[Effect, float, str]
 """Evidence: an effect, its weight, and a description."""
@@ -164,11 +164,6 @@ def effects_file(guesses: Iterable[Guess]) -> str:
     """Return the text of an effects file: each guess with its confidence and reasons."""
     lines = ["# Inferred by `bylaw scan`. Correct this file and pass it back with --effects.", "effects:"]
     for guess in guesses:
-        name = yaml.safe_dump(guess.tool, width=10_000, default_style='"' if _needs_quotes(guess.tool) else None)
-        why = " ".join("; ".join(guess.why).split())
-        lines.append(f"  {name.splitlines()[0]}: {guess.effect}  # {guess.sure:.0%}: {why}")
+        why = written.remark("; ".join(guess.why))
+        lines.append(f"  {written.word(guess.tool)}: {guess.effect}  # {guess.sure:.0%}: {why}")
     return "\n".join(lines) + "\n"
-
-
-def _needs_quotes(name: str) -> bool:
-    return not name.replace("_", "").replace("-", "").isalnum() or name.isdigit()

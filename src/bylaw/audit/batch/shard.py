@@ -131,34 +131,37 @@ def _line_end(stream: "io.BufferedReader[Any]", at: int, end: int) -> int:
     return end
 
 
+class _NotAList(Exception):
+    """The file is not a valid JSON list, so it cannot be split."""
+
+
 def _members(source: Source, size: int) -> list[Span] | None:
     """Return spans of whole members of a JSON list. Return None if the file is not a valid list."""
     found: list[Span] = []
-    members = _member_ends(source)
     start = index = count = 0
     stop = -1
-    for begin, end in members:
-        if begin < 0:
-            return None
-        if stop < 0:
-            start = begin
-        elif end - start > size:
-            found.append(Span(start, stop, index=index))
-            start, index, count = begin, index + count, 0
-        stop, count = end, count + 1
+    try:
+        for begin, end in _member_ends(source):
+            if stop < 0:
+                start = begin
+            elif end - start > size:
+                found.append(Span(start, stop, index=index))
+                start, index, count = begin, index + count, 0
+            stop, count = end, count + 1
+    except _NotAList:
+        return None
     if stop >= 0:
         found.append(Span(start, stop, index=index))
     return found or None
 
 
 def _member_ends(source: Source) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each list member. For invalid bytes, yield `(-1, -1)`."""
+    """Yield the start and end of each list member."""
     depth = begin = base = 0
     rest = b""
     for chunk in source.chunks():
         if isinstance(chunk, str):
-            yield -1, -1
-            return
+            raise _NotAList
         data = rest + chunk
         free = 0
         for token in _TOKEN.finditer(data):
@@ -167,32 +170,28 @@ def _member_ends(source: Source) -> Iterator[tuple[int, int]]:
                 # The string continues in the next chunk.
                 break
             if depth < 2 and not _is_space(data[free : token.start()], is_start=base + free == 0):
-                yield -1, -1
-                return
+                raise _NotAList
             if mark in (b"[", b"{"):
                 if depth == 1:
                     begin = base + token.start()
                 elif depth == 0 and (mark == b"{" or begin):
-                    yield -1, -1
-                    return
+                    raise _NotAList
                 depth += 1
             elif mark in (b"]", b"}"):
                 depth -= 1
                 if depth < 0 or (depth == 0 and mark == b"}"):
-                    yield -1, -1
-                    return
+                    raise _NotAList
                 if depth == 1:
                     yield begin, base + token.end()
             elif depth < 2:
-                yield -1, -1
-                return
+                raise _NotAList
             free = token.end()
         # Inside a member, only strings and brackets matter.
         tail = data.find(b'"', free)
         kept = free if depth < 2 else tail if tail >= 0 else len(data)
         base, rest = base + kept, data[kept:]
     if depth or not _is_space(rest, is_start=False):
-        yield -1, -1
+        raise _NotAList
 
 
 def _is_space(data: bytes, *, is_start: bool) -> bool:

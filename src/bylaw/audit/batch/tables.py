@@ -152,25 +152,18 @@ def _arrow_type(kind: str) -> Any:
     In lists, only Parquet encodes them. pyarrow cannot read lists whose dictionaries change between row groups.
     """
     pa = arrow()
-    match kind:
-        case "text":
-            return pa.string()
-        case "word":
-            return pa.dictionary(pa.int32(), pa.string())
-        case "integer":
-            return pa.int32()
-        case "long":
-            return pa.int64()
-        case "truth":
-            return pa.bool_()
-        case "day":
-            return pa.date32()
-        case "time":
-            return pa.timestamp("us", "UTC")
-        case "texts" | "words":
-            return pa.list_(pa.string())
-        case _:
-            return pa.list_(pa.struct([(name, pa.string()) for name in _NESTED[kind]]))
+    types = {
+        "text": pa.string(),
+        "word": pa.dictionary(pa.int32(), pa.string()),
+        "integer": pa.int32(),
+        "long": pa.int64(),
+        "truth": pa.bool_(),
+        "day": pa.date32(),
+        "time": pa.timestamp("us", "UTC"),
+        "texts": pa.list_(pa.string()),
+        "words": pa.list_(pa.string()),
+    }
+    return types.get(kind) or pa.list_(pa.struct([(name, pa.string()) for name in _NESTED[kind]]))
 
 
 _calls = msgspec.json.Decoder(CallRow)

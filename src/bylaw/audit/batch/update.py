@@ -334,7 +334,7 @@ def _merge(
     for table in TABLES:
         write_days(before, made, table, addition.parts, days=days, without=dropped[1], earliest=earliest)
     write_days(before / STATE, made / STATE, COUNTS, addition.parts, days=days, without=dropped[1], earliest=earliest)
-    folders = {folder.name for folder in (made / "conversations").iterdir()}
+    folders = {folder.name for folder in (made / STATE / COUNTS).iterdir()}
     state.counts = {day: counts for day, counts in state.counts.items() if day in folders - days}
     state.counts |= {day: _counts_of(examiner, made, day) for day in sorted(folders & days)}
     known = {str(file): stamp for file, stamp in stamps.items()}

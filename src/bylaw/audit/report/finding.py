@@ -259,25 +259,19 @@ def opening_kind(finding: JsonRecord) -> str:
     return "refused" if refused else finding["verdict"]
 
 
-def clearest_first(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
-    """Return the candidates for the first drawing, best first: one missing fact and a few known facts are best."""
-
-    def score(finding: JsonRecord) -> tuple[int, ...]:
-        judged = [p for p in finding["policies"] if "missing" in p and p["verdict"] == finding["verdict"]]
-        facts = [fact for policy in judged for fact in policy["missing"]]
-        claims = [fact for fact in facts if fact["reason"] == "claimed"]
-        had = sum(len(policy["seen"]) for policy in judged)
-        return (
-            -rank(opening_kind(finding), OPENING),
-            len(SEVERITIES) - min((rank(p["severity"]) for p in judged), default=len(SEVERITIES)),
-            bool(claims),
-            len(judged) == 1,
-            len(facts) == 1,
-            finding["executed"] is True,
-            1 <= had <= 4,
-        )
-
-    return sorted(findings, key=score, reverse=True)
+def simplicity(finding: JsonRecord) -> tuple[int, ...]:
+    """Return a sort key for drawings of findings. One missing fact and a few known facts are best."""
+    judged = [p for p in finding["policies"] if "missing" in p and p["verdict"] == finding["verdict"]]
+    facts = [fact for policy in judged for fact in policy["missing"]]
+    had = sum(len(policy["seen"]) for policy in judged)
+    return (
+        len(SEVERITIES) - min((rank(p["severity"]) for p in judged), default=len(SEVERITIES)),
+        any(fact["reason"] == "claimed" for fact in facts),
+        len(judged) == 1,
+        len(facts) == 1,
+        finding["executed"] is True,
+        1 <= had <= 4,
+    )
 
 
 def cut(data: Any, limit: int = 2000) -> Any:

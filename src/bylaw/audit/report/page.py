@@ -19,19 +19,20 @@ import msgspec
 
 from bylaw.audit.counts import OPEN_REASONS
 from bylaw.audit.report.finding import (
+    OPENING,
     SOUGHT,
     WordList,
-    clearest_first,
     cut,
     details_of,
     find_place,
     index,
     opening_kind,
     row,
+    simplicity,
     steps_of,
     whole_text,
 )
-from bylaw.audit.row import SEVERITIES
+from bylaw.audit.row import SEVERITIES, rank
 from bylaw.audit.store import CALLS, JsonRecord, Store
 from bylaw.audit.summary import limits
 from bylaw.errors import UsageError
@@ -245,7 +246,7 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
         finding_blocks.append(block)
     places = conversation_places(folder, set(steps))
     stated = policies(document)
-    candidates = clearest_first(details_of(folder, iter(found.candidates), document, criterion))
+    candidates = list(details_of(folder, iter(found.candidates), document, criterion))
     first = _opening(folder, candidates, places, stated)
     conversation_blocks, held, quoted = _conversations(folder, steps, places, room)
     for each in rows:
@@ -316,12 +317,14 @@ def _first(text: str | list[Any]) -> str:
 
 
 def _opening(
-    folder: Store, ranked: list[JsonRecord], places: dict[str, int], stated: list[JsonRecord]
+    folder: Store, candidates: list[JsonRecord], places: dict[str, int], stated: list[JsonRecord]
 ) -> JsonRecord | None:
+    """Return the finding to show first, with its conversation: the clearest one of the preferred kind."""
     sentences = {policy["id"]: next((cite["text"] for cite in policy["citations"]), "") for policy in stated}
-    undrawn: list[JsonRecord] = []
-    for kind, group in groupby(ranked, key=opening_kind):
-        some = list(group)
+    undrawn: JsonRecord | None = None
+    candidates = sorted(candidates, key=lambda finding: rank(opening_kind(finding), OPENING))
+    for kind, group in groupby(candidates, key=opening_kind):
+        some = sorted(group, key=simplicity, reverse=True)
         first = [finding for finding in some if finding["trajectory"] in places][:60]
         whole = folder.at("conversations.jsonl", (places[finding["trajectory"]] for finding in first))
         pairs = [
@@ -332,10 +335,10 @@ def _opening(
         ]
         if pairs:
             return max(pairs, key=lambda pair: _clarity(pair["finding"], pair["conversation"], sentences))
-        undrawn += some[:1]
+        undrawn = undrawn or {"finding": some[0], "conversation": None}
         if kind == "violation":
             return {"finding": some[0], "conversation": None}
-    return {"finding": undrawn[0], "conversation": None} if undrawn else None
+    return undrawn
 
 
 def _can_be_drawn(finding: JsonRecord, conversation: JsonRecord) -> bool:
