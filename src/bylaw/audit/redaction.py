@@ -169,7 +169,7 @@ class Cover:
         return self._pseudonyms.of(name) if self._pseudonyms is not None and name else self._scrub.text(name)
 
     def words(self, text: str) -> str:
-        """Return text by, or the name of, a person or model. In a redacted audit, the result is empty."""
+        """Return a person's or a model's text or name without private values. A redacted audit shows neither."""
         return "" if self._pseudonyms is not None else self._scrub.reason(text)
 
     def scrubbed(self, text: str) -> str:

@@ -50,20 +50,17 @@ class Shelf:
         if variants and folder.faults:
             raise PackError(folder.faults, place=root.name)
         self.name = str(manifest.name or name)
-        packs = _load_variants([root / str(variant.name) for variant in variants], document)
-        self._variants: list[tuple[dict[str, Any], Pack]] = [
-            (variant.when, pack) for variant, pack in zip(variants, packs, strict=True)
-        ]
+        if variants:
+            self.packs = _load_variants([root / str(variant.name) for variant in variants], document)
+        else:
+            self.packs = [build_pack(folder, document=document)]
+        self._when: list[dict[str, Any]] = [variant.when for variant in variants] or [{}]
+        """For each pack, the properties of the conversations that it judges."""
         self._about = manifest.about
-        self._only = None if variants else build_pack(folder, document=document)
         self._world_path = world
         self.opened: Any = None if world is None else _open(self.packs[0], world)
         self._worlds: dict[tuple[str, str], tuple[str, World | None]] = {}
         self._changed: dict[tuple[str, str], tuple[str, ...]] = {}
-
-    @property
-    def packs(self) -> list[Pack]:
-        return [pack for _, pack in self._variants] if self._only is None else [self._only]
 
     @property
     def not_in_world(self) -> list[str]:
@@ -83,14 +80,14 @@ class Shelf:
             if theirs is not None and not fnmatchcase(str(theirs), str(ours)):
                 raise FormatError(
                     f"these conversations have {name} `{theirs}`, but pack `{self.name}` is for `{ours}`",
-                    hint="to audit them anyway, name a variant of the pack" if self._variants else "",
+                    hint="to audit them anyway, name a variant of the pack" if self.packs[1:] else "",
                 )
         fitting = (
             pack
-            for when, pack in self._variants
+            for when, pack in zip(self._when, self.packs, strict=True)
             if all(getattr(trajectory, name, None) == value for name, value in when.items())
         )
-        pack = self._only or next(fitting, self.packs[-1])
+        pack = next(fitting, self.packs[-1])
         if self.opened is not None and pack.world:
             self.opened.check(pack.name)
         return pack

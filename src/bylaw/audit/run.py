@@ -325,7 +325,7 @@ def _written(row: RuleRow, cover: "Cover | None") -> bytes:
 
 
 def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redaction]":
-    """Return redactions of every value (with a key) or of private values (for packs that have them), by pack digest."""
+    """Return a redaction per pack digest: of all values if there is a key, otherwise of the pack's private values."""
     entities = [(pack, entity) for pack in packs for entity in pack.schema.entities.values()]
     marked = {pack.digest for pack, entity in entities if any(field.private for field in entity.fields.values())}
     hiding = [pack for pack in packs if key is not None or pack.digest in marked]
