@@ -146,8 +146,10 @@ def test_a_shell_completes_commands_and_options(tmp_path: Path) -> None:
     assert shell(words.format("bylaw explain --ver", 2), tmp_path).stdout.split() == ["--verdict"]
 
 
-def test_init_needs_a_document(hotel: Path) -> None:
-    assert run("bylaw init logs.jsonl --document hotel/policy.md --out made", hotel).returncode == 0
+def test_init_takes_the_document_under_its_one_name_and_its_old_one(hotel: Path) -> None:
+    for option in ("--document", "--policy"):
+        assert run(f"bylaw init logs.jsonl {option} hotel/policy.md --out {option[2:]}", hotel).returncode == 0
+    assert "--policy" not in run("bylaw init --help", hotel).stdout
     assert "no policy document; add --document FILE" in run("bylaw init logs.jsonl", hotel).stdout
 
 

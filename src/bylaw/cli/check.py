@@ -20,7 +20,7 @@ from bylaw.review.check import CheckReport, Covered, check, left_out_of
 from bylaw.text.visible import visible_json
 
 _DOCUMENTS = 5
-"""Documents are listed separately if there are at most this many."""
+"""The maximum number of documents to list separately."""
 
 
 def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None:

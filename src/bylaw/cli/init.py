@@ -25,6 +25,7 @@ def init_command(
     logs: Annotated[GivenLogs, "[LOGS]..."] = (),
     *,
     document: DocumentFiles = (),
+    policy: Annotated[Path | None, "Deprecated: use --document.", {"hidden": True}] = None,
     out: Annotated[Path, "--out DIR", "Folder for the new pack."] = Path("pack"),
     effects: Annotated[File, "Corrected effects, from `bylaw scan --write-effects`."] = None,
     tools: Annotated[str, "--tools FILE", TOOLS] = "",
@@ -35,12 +36,13 @@ def init_command(
     Tools come from --tools and the logs, entities from the database and the logs. Every sentence of the document is
     listed as unenforced.
     """
-    if not document:
+    documents = document or ((policy,) if policy is not None else ())
+    if not documents:
         raise UsageError("no policy document", hint="add --document FILE: Markdown, text, HTML, PDF or DOCX")
     if not logs and not tools:
         hint = "pass logs, --tools FILE, or both: a pack needs its tools"
         raise UsageError("neither logs nor tools were given", hint=hint)
-    made = init_pack(logs, document, out, effects=effects, tools=tools, world=world)
+    made = init_pack(logs, documents, out, effects=effects, tools=tools, world=world)
     scan = made.scan
     writes = sum(guess.effect == "write" for guess in scan.tools)
     read = f"{counted(scan.trajectories, 'conversation')}: " if logs else ""

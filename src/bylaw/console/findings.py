@@ -28,7 +28,9 @@ from bylaw.errors import UsageError
 from bylaw.text.number import counted
 
 WINDOW = 400
+"""The maximum number of steps of a conversation on a page."""
 LISTED = 100
+"""The maximum number of conversations on a page."""
 KINDS = {"flagged": "with findings", "compliant": "compliant", "unjudged": "nothing judged"}
 FINDINGS = 60
 """The maximum number of findings shown next to their conversation."""

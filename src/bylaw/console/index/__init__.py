@@ -1,4 +1,4 @@
-"""A SQLite index of an audit, so that pages open quickly. Start at `build`."""
+"""A SQLite index of an audit, so that pages open quickly. Start at `open_index` in `build`."""
 
 from bylaw.console.index.build import open_index, stamp_of
 from bylaw.console.index.query import Index, Wanted
