@@ -58,26 +58,13 @@ def consent_question(index: Index, row: FindingRow) -> ConsentQuestion | None:
     given = {each.step: events[each.step]["arguments"] for each in rows if each.step < len(events)}
     values = [str(leaf) for arguments in given.values() for leaf in leaves(arguments)]
     steps = _steps(why, "put", "told_at") | _steps(why, "answered", "answered_at")
-    said = {step: events[step] for step in sorted(steps) if step < len(events)}
-    texts = {step: str(event.get("text") or "").strip() for step, event in said.items() if event["type"] == "message"}
-    asked = _with_new_values({step: text for step, text in texts.items() if said[step]["by"] != "user"}, values)
+    spoken = ((step, events[step]) for step in sorted(steps) if step < len(events))
     messages = [
-        Said(said[step]["by"], step, with_values(text, values))
-        for step, text in texts.items()
-        if text and (step in asked or said[step]["by"] == "user")
+        Said(event["by"], step, with_values(event["text"].strip(), values))
+        for step, event in spoken
+        if event["type"] == "message" and str(event.get("text") or "").strip()
     ]
     return ConsentQuestion(messages, [AskedCall(each, _lines(each.tool, given.get(each.step, {}))) for each in rows])
-
-
-def _with_new_values(asked: dict[int, str], values: Sequence[str]) -> set[int]:
-    """Return the agent's last message, and any earlier messages with further values from the call."""
-    kept, known = set[int](), set[str]()
-    for step in sorted(asked, reverse=True):
-        found = set(_values(values).findall(asked[step]))
-        if not kept or not found <= known:
-            kept.add(step)
-        known |= found
-    return kept
 
 
 def _steps(why: JsonRecord | None, quoted: str, last: str) -> set[int]:

@@ -60,24 +60,13 @@ class QueuePages(AuditPages):
     def _kinds(self) -> list[Waiting]:
         view = self._view
         checks = unsigned(view.pack_now(), view.own_root) if view.own_root is not None else []
-        made = [
-            Waiting(
-                "Unsigned checks",
-                "check",
-                len(checks),
-                check_address(checks[0]) if checks else "",
-                "#checks",
-                checks=tuple(checks),
-            )
-        ]
+        start = check_address(checks[0]) if checks else ""
+        kinds = [Waiting("Unsigned checks", "check", len(checks), start, "#checks", checks=tuple(checks))]
         index = view.standings().index
-        for title, one, wanted in (
-            ("Undecided calls", "call", Wanted(state="open")),
-            ("New findings", "finding", Wanted()),
-        ):
-            reasons = index.reasons(wanted)
-            first = index.first(wanted)
+        lists = (("Undecided calls", "call", Wanted(state="open")), ("New findings", "finding", Wanted()))
+        for title, one, wanted in lists:
+            reasons, first = index.reasons(wanted), index.first(wanted)
             start = wanted.address(reason=first.reason, open=first.id) if first is not None else ""
             count = index.states(wanted)[wanted.state]
-            made.append(Waiting(title, one, count, start, wanted.address(), reasons=tuple(reasons[:LISTED])))
-        return made
+            kinds.append(Waiting(title, one, count, start, wanted.address(), reasons=tuple(reasons[:LISTED])))
+        return kinds

@@ -8,9 +8,8 @@ import textwrap
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import msgspec
 import yaml
@@ -30,7 +29,6 @@ try:
 except ImportError:  # Windows has no file locks of this kind.
     fcntl = None
 
-T = TypeVar("T")
 FALSE_ALARM = "false alarm: "
 """The start of a waiver's reason for a false alarm."""
 LONGEST = 500
@@ -68,17 +66,14 @@ class Comment(Struct, frozen=True):
     check: str = ""
 
 
-def _records(path: Path, name: str, of: type[T]) -> list[T]:
+def _comments(path: Path) -> list[Comment]:
     if not path.is_file():
         return []
-    listed = cast("list[Any]", read_yaml_file(path, file=str(path)).data.get(name) or [])
+    listed: Any = read_yaml_file(path, file=str(path)).data.get("comments") or []
     try:
-        return [msgspec.convert(each, of, strict=False) for each in listed]
+        return msgspec.convert(listed, list[Comment], strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(f"not a valid list of {name}: {error}", place=str(path)) from None
-
-
-_comments = partial(_records, name="comments", of=Comment)
+        raise UsageError(f"not a valid list of comments: {error}", place=str(path)) from None
 
 
 def attest(path: Path, given: Sequence[Attestation]) -> Written:
