@@ -21,7 +21,7 @@ def log(tmp_path: Path) -> Any:
 def test_the_last_decisions_are_listed_with_answer_posture_and_time(log: Log) -> None:
     app = service(log, {})
     person = Person(app)
-    assert "Nothing has been decided yet" in person.get("/live")
+    assert "No decisions yet" in person.get("/live")
     waiting(app, "chat-1")
     page = person.get("/live")
     assert page.index("refund") < page.index("chat-1")

@@ -54,7 +54,7 @@ def test_overview_ranks_policies_and_tells_agents_and_audits_over_time(out: Path
     told = {name: {label: re.sub("<[^>]+>", "", cell) for label, cell in row} for name, row in cells.items()}
     counts = open_index(out).by_policy()
     new = [name for name, cells in told.items() if any(cells.get(label, "–") != "–" for label in NEW)]
-    assert f", under {len(new)} policies." in page
+    assert f", across {len(new)} policies." in page
     assert told.keys() == counts.keys()
     severities = {name: policy["severity"] for name, policy in json.loads((out / "policies.json").read_text()).items()}
     wrong = ("Violations", "Broken rules")

@@ -178,7 +178,7 @@ class OverviewPages(AuditPages):
             return f"Nothing new{_since(self._view, base)}{rest}."
         policies = len(index.verdicts_by_policy())
         listed = ", ".join(told[:-1]) + (" and " if len(told) > 1 else "") + told[-1]
-        return f"{listed}{_since(self._view, base)}, under {counted(policies, 'policy', 'policies')}."
+        return f"{listed}{_since(self._view, base)}, across {counted(policies, 'policy', 'policies')}."
 
     def _about(self) -> str:
         summary = self._view.summary

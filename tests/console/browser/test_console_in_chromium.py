@@ -328,7 +328,7 @@ def test_a_decision_appears_as_it_is_made_and_opens_its_conversation(
     with Log(str(tmp_path / "decisions.db")) as log:
         app = Service(Desk(shop(), log), {}, **pages_of(log, shop(), {}, "", b"s" * 32))
         here = visit(serve(app), size).go("/live")
-        assert "Nothing has been decided yet" in here.page.locator("#decisions").inner_text()
+        assert "No decisions yet" in here.page.locator("#decisions").inner_text()
         with ThreadPoolExecutor(1) as elsewhere:
             elsewhere.submit(waiting, app, "chat-1").result()
         here.page.locator("#decisions .answer.ask").wait_for()

@@ -50,7 +50,7 @@
     event.detail.shouldSwap = xhr.getResponseHeader("hx-retarget") !== null && document.getElementById("told") !== null;
     if (!event.detail.shouldSwap) tell(wordsOf(xhr) || `The server could not answer (${xhr.status}).`);
   });
-  document.addEventListener("htmx:sendError", () => tell("The server does not answer. What you typed is still here; try again in a moment."));
+  document.addEventListener("htmx:sendError", () => tell("The server does not answer. Your text is kept; try again in a moment."));
 
   const busy = new WeakSet();
   document.addEventListener("htmx:beforeRequest", (event) => {
