@@ -250,10 +250,7 @@ class FindingPages(AuditPages):
     def case(self, asked: Asked) -> Response:
         """Save a finding as a test case of the pack."""
         standings, row = self._found(asked)
-        root = self._view.own_root
-        if root is None:
-            hint = "copy its folder, and open the copy with --pack"
-            raise UsageError("the pack's folder is not available, or is part of an installed package", hint=hint)
+        root = self._view.writable_root()
         if self._view.is_redacted:
             raise UsageError("a redacted audit has no values to create a case from")
         return self._after_change(asked, row, self._keep(root, standings, row, asked))

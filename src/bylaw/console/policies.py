@@ -126,7 +126,7 @@ class PolicyPages(AuditPages):
 
     @shown("/policy/{id}/automaton.svg")
     def automaton(self, asked: Asked) -> Response:
-        rules = [rule for rule in self._now().pack.book.rules if rule.policy == asked.path["id"]]
+        rules = [rule for rule in self._view.pack_now().pack.book.rules if rule.policy == asked.path["id"]]
         found = next((rule for rule in rules if rule.name == asked.query.get("rule", "")), None)
         if found is None:
             raise Refused("the pack has no such rule", status=404)
@@ -135,7 +135,7 @@ class PolicyPages(AuditPages):
     @shown("/policy/{id}/circuit.svg")
     def circuit(self, asked: Asked) -> Response:
         """Draw an action's rules with their weights."""
-        book, name = self._now().pack.book, asked.query.get("action", "")
+        book, name = self._view.pack_now().pack.book, asked.query.get("action", "")
         if name not in book.actions:
             raise Refused("the pack has no such action", status=404)
         return Response(draw_circuit(circuits(book.every, (name,), eps=book.eps)[name]), media_type="image/svg+xml")
@@ -143,7 +143,7 @@ class PolicyPages(AuditPages):
     @changed("/policy/{id}/sign")
     def sign(self, asked: Asked) -> Response:
         """Accept or reject the version of a policy that the page showed."""
-        name, root, sides = self._to_write(asked, "review")
+        name, root, sides = self._to_write(asked)
         word, note = asked.form.get("word", ""), asked.text("note")
         if word not in ("accepted", "rejected"):
             raise UsageError("choose accept or reject")
@@ -167,27 +167,22 @@ class PolicyPages(AuditPages):
     @changed("/policy/{id}/comment")
     def comment(self, asked: Asked) -> Response:
         """Add a comment, which does not affect sign-off."""
-        name, root, sides = self._to_write(asked, "comment")
+        name, root, sides = self._to_write(asked)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         given = Comment(name, asked.signed(), now, asked.form.get("text", ""), sides.sentence, sides.check)
         return self._shown(asked, name, comment_on(root, given))
 
-    def _to_write(self, asked: Asked, what: str) -> tuple[str, Path, Sides]:
+    def _to_write(self, asked: Asked) -> tuple[str, Path, Sides]:
         """Return the policy, the pack's folder, and the policy's current digests."""
-        name, root = asked.path["id"], self._view.own_root
-        if root is None:
-            hint = "copy the folder, and open the copy with --pack"
-            raise UsageError(
-                f"this pack belongs to an installed package, and an upgrade would delete your {what}", hint=hint
-            )
-        sides = self._now().sides.get(name)
+        name, root = asked.path["id"], self._view.writable_root()
+        sides = self._view.pack_now().sides.get(name)
         if sides is None:
             raise Refused("the pack has no such policy", status=404)
         return name, root, sides
 
     def _after(self, name: str) -> str:
-        root, names = self._view.own_root, list(self._now().pack.policies)
-        waiting = [each for each in unsigned(self._now(), root) if each != name] if root is not None else []
+        root, names = self._view.own_root, list(self._view.pack_now().pack.policies)
+        waiting = [each for each in unsigned(self._view.pack_now(), root) if each != name] if root is not None else []
         place = names.index(name) if name in names else 0
         return next((each for each in waiting if names.index(each) > place), next(iter(waiting), ""))
 
@@ -222,11 +217,6 @@ class PolicyPages(AuditPages):
             calls=sum(by_tool.get(tool, {}).get("calls", 0) for tool in policy.tools) if policy else 0,
             **(own or _UNKNOWN),
         )
-
-    def _now(self) -> PackState:
-        if self._view.root is None:
-            raise Refused("the pack of this audit is not available; open it with --pack", status=404)
-        return self._view.pack_now()
 
 
 _UNKNOWN: dict[str, Any] = {

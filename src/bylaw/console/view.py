@@ -172,6 +172,13 @@ class View:
         """The pack's folder if reviews may be written there. For an installed package, this is None."""
         return None if self.root is None or is_installed(self.root) else self.root
 
+    def writable_root(self) -> Path:
+        """Return the pack's folder. Raise UsageError if reviews cannot be written there."""
+        if self.own_root is None:
+            why = "the pack's folder is not available, or is part of an installed package"
+            raise UsageError(why, hint="copy the folder, and open the copy with --pack")
+        return self.own_root
+
     def standings(self, base: str = "") -> Standings:
         """Return the current states of findings. If `base` is given, they are compared with this earlier audit."""
         with self._turn:
