@@ -222,7 +222,7 @@ class Ledger(ShownThings):
         that was already judged.
         """
         tools, calls, shows, answered = self.schema.called, self.calls, self.schema.shows, self.answers.add
-        showing, under_way = self._showing, self.changes.under_way
+        kinds, under_way = self._kinds, self.changes.under_way
         turn, start = self.turn, self.turn_start
         self._events += events
         for event in events:
@@ -238,7 +238,7 @@ class Ledger(ShownThings):
                     shown = shows.get(asked.call.tool)
                     if shown is not None:
                         for entity in shown:
-                            showing.setdefault(entity, []).append(asked)
+                            kinds[entity].showing.append(asked)
                     if asked.actions:
                         self._actions_answered(asked, event, step)
                 elif event.call is None:
@@ -313,7 +313,7 @@ class Ledger(ShownThings):
             if made.tool is None or made.tool.effect == "write":
                 self._write_answered(made, result)
             for entity in self.schema.shows.get(made.call.tool, ()):
-                self._showing.setdefault(entity, []).append(made)
+                self._kinds[entity].showing.append(made)
 
     def _shown_with(self, refused: CallRecord, told: Result, step: int) -> None:
         """Record the look-ups that a shield made for a refused call. The agent received their results with the
@@ -328,7 +328,7 @@ class Ledger(ShownThings):
                 made.delivered = step
                 self.answers.add(made)
                 for entity in self.schema.shows.get(each.tool, ()):
-                    self._showing.setdefault(entity, []).append(made)
+                    self._kinds[entity].showing.append(made)
 
     def _write_answered(self, made: CallRecord, result: Result) -> None:
         made.accepted = accepted(made.tool, result)
@@ -353,7 +353,7 @@ class Ledger(ShownThings):
             self._provenance.index()
         made = self.calls.get(result.call) if result.call is not None else None
         for entity in self.schema.shows.get(made.call.tool, ()) if made is not None else ():
-            self._absorb(entity)
+            self._read(entity)
 
     def has_heard_all(self, step: int) -> bool:
         """Whether every user message before a step was recorded. False if there are no messages at all, because a

@@ -30,7 +30,7 @@ from bylaw.facts.ledger import Ledger
 from bylaw.facts.observation import NOTHING
 from bylaw.facts.provenance import WORST_FIRST, Provenance, Traced
 from bylaw.facts.result_places import leaf_values, with_keys
-from bylaw.facts.shown import SeenThing, Shown, VisibleThing, beside, common_value, is_there, newest_of, shown_before
+from bylaw.facts.shown import KnownThing, SeenThing, Shown, beside, common_value, shown_before
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
 from bylaw.policy.pattern import Match, Pattern, compile_pattern
@@ -198,7 +198,7 @@ class SeenFacts:
         thing = self._ledger.thing(entity.name, key)
         if thing is None:
             return self._look_further(None, entity, key, field)
-        visible = VisibleThing(self._ledger, thing, entity, key, self._at)
+        visible = KnownThing(self._ledger, thing, entity, key, self._at)
         found = visible.latest(field.name)
         # Existence is in doubt only if a result has said that the entity does not exist.
         if thing.is_ever_absent:
@@ -226,7 +226,7 @@ class SeenFacts:
         except ValueError:
             return UNSEEN
 
-    def _look_further(self, visible: VisibleThing | None, entity: Entity, key: Key, field: Field) -> Any:
+    def _look_further(self, visible: KnownThing | None, entity: Entity, key: Key, field: Field) -> Any:
         ledger, at = self._ledger, self._at
         if visible is not None and (pending := visible.pending(field)) is not UNSEEN:
             return pending
@@ -482,50 +482,33 @@ class HindsightFacts:
         thing = self._ledger.thing(entity.name, key)
         if thing is None:
             return UNSEEN
-        there = self._is_there(thing, entity, key)
-        if there is None:
+        known = KnownThing(self._ledger, thing, entity, key, self._at, is_hindsight=True)
+        there = known.is_there()
+        if there is NOTHING:
+            there = self._shown_later(thing, entity, key, EXISTS)
+        if there is None or isinstance(there, OneOf):
             return UNSEEN
         if field.name == "exists":
-            if there is not NOTHING:
-                return there
-        elif (found := self._shown_value(thing, entity, key, field, was_there=there is not False)) is not NOTHING:
-            return found
-        elif there is False:
-            return ABSENT
+            found = there
+        elif there is not False and (entry := known.latest(field.name)) is not None:
+            found = known.value_of(field, entry)
+        else:
+            found = self._shown_later(thing, entity, key, field)
+            if found is NOTHING and there is False:
+                return ABSENT
         # Writes in the same turn may leave a few values possible.
-        return VisibleThing(self._ledger, thing, entity, key, self._at).pending(field, is_settled=True)
+        return known.pending(field) if found is NOTHING else found
 
-    def _shown_value(self, thing: SeenThing, entity: Entity, key: Key, field: Field, *, was_there: bool = True) -> Any:
-        """Return a field's value, as shown before the call's turn or later. NOTHING if neither determines the value."""
+    def _shown_later(self, thing: SeenThing, entity: Entity, key: Key, field: Field) -> Any:
+        """Return a field's value as shown after the turn began. NOTHING if it may differ from the value at the call."""
         shown = thing.shown(field.name)
-        known = shown_before(shown, self._at.start)
-        if known and was_there and self._was_so(entity, key, field.name, newest := newest_of(known)):
-            at_once = [each for each in beside(newest, known) if self._was_so(entity, key, field.name, each)]
-            return common_value(field, at_once)
-        later = shown[len(known) :]
+        later = shown[len(shown_before(shown, self._at.start)) :]
         if later and self._stays_so(entity, key, field.name):
             soonest = min(later, key=attrgetter("as_of"))
             if self._is_so_yet(entity, key, field.name, soonest):
                 at_once = [each for each in beside(soonest, later) if self._is_so_yet(entity, key, field.name, each)]
                 return common_value(field, at_once)
         return NOTHING
-
-    def _is_there(self, thing: SeenThing, entity: Entity, key: Key) -> Any:
-        """Return whether the entity exists. None if results contradict each other, NOTHING if no result shows
-        whether it exists.
-        """
-        known, at = shown_before(thing.shown("exists"), self._at.start), self._at
-        if known and not thing.is_ever_absent and self._was_so(entity, key, "exists", known[-1]):
-            return True
-        changed = self._ledger.changes.between(entity.name, key, "exists", -1, at.step) if known else None
-        there = is_there(known, changed, lambda each: self._was_so(entity, key, "exists", each))
-        if there is not NOTHING:
-            return there
-        found = self._shown_value(thing, entity, key, EXISTS, was_there=False)
-        return None if isinstance(found, OneOf) else found
-
-    def _was_so(self, entity: Entity, key: Key, field: str, entry: Shown) -> bool:
-        return self._ledger.changes.last(entity.name, key, field, entry.as_of, self._at.step) is None
 
     def _stays_so(self, entity: Entity, key: Key, field: str) -> bool:
         return self._ledger.changes.between(entity.name, key, field, self._at.step - 1, FOREVER) is None

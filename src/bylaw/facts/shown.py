@@ -4,6 +4,7 @@ Two look-ups can contradict each other only if each was made before the other on
 """
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
@@ -13,15 +14,13 @@ from msgspec import Struct
 from bylaw.facts.call_record import CallRecord, accepted
 from bylaw.facts.changes import Changes
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key, OneOf
-from bylaw.facts.observation import NOTHING, Finder, Sighting, searched_text, sightings, unreadable
+from bylaw.facts.observation import NOTHING, Finder, searched_text, sightings, unreadable
 from bylaw.facts.schema import Schema, WorldChange, effect_on
 from bylaw.facts.value import coerce, key_of, one_of
 from bylaw.trace.event import Event
 
 SKEW = 1.0
-"""A later event may have a time that is up to this many seconds earlier, because clocks differ and times may be
-rounded.
-"""
+"""The number of seconds by which a later event may have an earlier time, because clocks differ and times are rounded."""
 
 
 class Shown(Struct, frozen=True, gc=False):
@@ -42,15 +41,12 @@ class SeenThing:
     def __init__(self) -> None:
         self.is_ever_absent = False
         """Whether any result has shown that the entity does not exist."""
-        self.sightings: list[tuple[int, int, str, Sighting, float | None]] = []
-        self.lost: list[tuple[int, int, str]] = []
-        """Unreadable answers to look-ups of this entity: the step of the look-up, the step of the answer, and the
-        agent.
-        """
+        self.sightings: list[Shown] = []
+        """The observations. The value of each is a `Sighting`."""
+        self.lost: list[CallRecord] = []
+        """Look-ups of this entity whose results are unreadable."""
         self._fields: dict[str, tuple[int, bool, list[Shown]]] = {}
-        """For each field: the number of observations read, whether any of them contains the field itself, and the
-        values.
-        """
+        """For each field: how many observations were read, whether one contains the field itself, and the values."""
 
     def shown(self, field: str) -> list[Shown]:
         """Return all values of the field shown so far, in order of delivery."""
@@ -58,23 +54,41 @@ class SeenThing:
         if kept is not None and kept[0] == len(self.sightings):
             return kept[2]
         read, is_told, values = kept or (0, False, [])
-        for as_of, delivered, who, sighting, time in self.sightings[read:]:
-            value = sighting.show_own(field)
+        for seen in self.sightings[read:]:
+            value = seen.value.show_own(field)
             if value is not NOTHING:
                 is_told = True
-            elif is_told or (value := sighting.default(field)) is NOTHING:
+            elif is_told or (value := seen.value.default(field)) is NOTHING:
                 # A later result that omits a value does not reset it to the default.
                 continue
-            values.append(Shown(as_of, delivered, who, value, time))
+            values.append(Shown(seen.as_of, seen.delivered, seen.agent, value, seen.time))
         self._fields[field] = (len(self.sightings), is_told, values)
         return values
 
     def lost_since(self, entry: Shown, before: int) -> int:
         """Count the unreadable answers that the agent received after `entry` was shown and before a step."""
         return sum(
-            asked > entry.as_of and entry.delivered < delivered < before and who == entry.agent
-            for asked, delivered, who in self.lost
+            made.step > entry.as_of
+            and made.delivered is not None
+            and entry.delivered < made.delivered < before
+            and made.who == entry.agent
+            for made in self.lost
         )
+
+
+class _Kind:
+    """The results that may show entities of one kind, and the entities that they have shown."""
+
+    __slots__ = ("lost", "read", "showing", "things")
+
+    def __init__(self) -> None:
+        self.showing: list[CallRecord] = []
+        """The calls whose results may show such an entity, in the order of the results."""
+        self.read = 0
+        """The number of these results that have been read."""
+        self.things: dict[Key, SeenThing] = {}
+        self.lost: list[CallRecord] = []
+        """For entities declared complete: the calls whose results are unreadable."""
 
 
 class ShownThings:
@@ -90,18 +104,12 @@ class ShownThings:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.changes = Changes(schema)
-        self._unreadable: dict[str, tuple[int, list[CallRecord]]] = {}
-        """For each entity: the number of results checked so far, and the calls whose results are unreadable."""
-        self._showing: dict[str, list[CallRecord]] = {}
-        """For each entity: the calls whose results may show the entity, in the order of the results."""
-        self._absorbed: dict[str, int] = {}
-        """For each entity: the number of results in `_showing` that have been read."""
-        self._things: dict[str, dict[Key, SeenThing]] = {}
+        self._kinds: defaultdict[str, _Kind] = defaultdict(_Kind)
         self._times: list[tuple[int, float]] = []
         self._events: list[Event] = []
 
     def has_answer_about(self, entity: str) -> bool:
-        return entity in self._showing
+        return bool(self._kinds[entity].showing)
 
     def finder(self, made: CallRecord) -> Finder:
         """Return a function that reads facts about other entities as the agent had seen them when it made a call."""
@@ -115,34 +123,27 @@ class ShownThings:
     def shown(self, entity: Entity, key: Key, field: str) -> list[Shown]:
         """Return all values of the field shown so far, in order of delivery."""
         thing = self.thing(entity.name, key)
-        return thing.shown(field) if thing is not None else _NONE
+        return thing.shown(field) if thing is not None else []
 
     def thing(self, entity: str, key: Key) -> SeenThing | None:
-        showing = self._showing.get(entity)
-        if showing is None:
-            return None
-        if self._absorbed.get(entity) != len(showing):
-            self._absorb(entity)
-        return self._things[entity].get(key)
+        return self._read(entity).things.get(key)
 
     def keys(self, entity: Entity) -> Iterable[Key]:
         """Return the keys of an entity shown so far, in the order of their first appearance."""
-        self._absorb(entity.name)
-        return self._things.get(entity.name, {})
+        return self._read(entity.name).things
 
     def visible_keys(self, entity: Entity, at: CallRecord) -> list[Key]:
         """Return the keys of the entities that the agent making the judged call had seen before its turn."""
-        self._absorb(entity.name)
         return [
             key
-            for key, thing in self._things.get(entity.name, {}).items()
-            if any(delivered < at.start and who == at.who for _, delivered, who, _, _ in thing.sightings)
+            for key, thing in self._read(entity.name).things.items()
+            if any(seen.delivered < at.start and seen.agent == at.who for seen in thing.sightings)
         ]
 
-    def seen_by(self, at: CallRecord, entity: Entity, key: Key) -> "VisibleThing | None":
+    def seen_by(self, at: CallRecord, entity: Entity, key: Key) -> "KnownThing | None":
         """Return one entity as the agent making the judged call had seen it. None if no result has shown the entity."""
         thing = self.thing(entity.name, key)
-        return VisibleThing(self, thing, entity, key, at) if thing is not None else None
+        return KnownThing(self, thing, entity, key, at) if thing is not None else None
 
     def latest(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
         """Return the newest value that is visible to the judged call and not stale."""
@@ -155,9 +156,7 @@ class ShownThings:
         return next((entry for entry in shown if entry.delivered < at.start and entry.agent == at.who), None)
 
     def may_be_read_again(self, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-        """Whether a fact was shown but is no longer certain: it is too old, or exactly one later look-up of it was
-        unreadable.
-        """
+        """Whether a shown fact needs a new look-up: it is too old, or exactly one later look-up was unreadable."""
         thing, shown = self.thing(entity.name, key), self.ever_visible(entity, key, field, at)
         if thing is None or shown is None:
             return False
@@ -185,15 +184,10 @@ class ShownThings:
         return now - since > seconds or now < max(latest, since) - SKEW
 
     def is_read_whole(self, entity: Entity, at: CallRecord) -> bool:
-        """Whether all results that may have shown the entity to the agent were readable."""
-        self._absorb(entity.name)
-        records = self._showing.get(entity.name, [])
-        seen, lost = self._unreadable.get(entity.name, (0, []))
-        if seen < len(records):
-            lost += [record for record in records[seen:] if self._is_lost(record, entity.name)]
-            self._unreadable[entity.name] = (len(records), lost)
+        """Whether all results that may have shown the entity, which is declared complete, were readable."""
         return not any(
-            record.delivered is not None and record.delivered < at.start and record.who == at.who for record in lost
+            record.delivered is not None and record.delivered < at.start and record.who == at.who
+            for record in self._read(entity.name).lost
         )
 
     def _is_lost(self, record: CallRecord, entity: str) -> bool:
@@ -205,26 +199,30 @@ class ShownThings:
             return True
         return record.accepted is not False and bool(unreadable(observations, record.call.arguments, record.value))
 
-    def _absorb(self, entity: str) -> None:
-        showing = self._showing.get(entity)
-        done = self._absorbed.get(entity, 0)
-        if showing is None or done == len(showing):
-            return
-        self._things.setdefault(entity, {})
-        self._absorbed[entity] = len(showing)
+    def _read(self, entity: str) -> _Kind:
+        """Read the results that have not been read yet, and return everything shown."""
+        kind = self._kinds[entity]
+        done, count = kind.read, len(kind.showing)
+        if done == count:
+            return kind
+        kind.read = count
+        is_complete = self.schema.entities[entity].complete
         try:
-            for made in showing[done:]:
-                self._take_in(made, entity)
+            for made in kind.showing[done:]:
+                self._take_in(made, entity, kind.things)
+                if is_complete and self._is_lost(made, entity):
+                    kind.lost.append(made)
         except Exception:
             # The next caller then gets the same error.
-            self._absorbed[entity] = done
+            kind.read = done
             raise
+        return kind
 
-    def _take_in(self, made: CallRecord, entity: str) -> None:
+    def _take_in(self, made: CallRecord, entity: str, things: dict[Key, SeenThing]) -> None:
         result = made.result
         if result is None or not result.captured:
             if result is not None:
-                self._lose(made, entity)
+                self._lose(made, entity, things)
             return
         if made.value is NOTHING:
             made.value = result.value()
@@ -235,35 +233,31 @@ class ShownThings:
             return
         delivered = made.delivered if made.delivered is not None else made.step
         value, text = made.value, searched_text(result, made.value, made.accepted)
-        things, arguments, step, who, time = self._things[entity], made.arguments, made.step, made.who, result.time
-        shown: list[Sighting] = []
+        arguments, step, who, time = made.arguments, made.step, made.who, result.time
+        tells_more = False
         for observation in self.schema.shows[made.call.tool][entity]:
             for sighting in sightings(observation, arguments, value, text, made.accepted):
-                shown.append(sighting)
+                tells_more = tells_more or sighting.tells_more()
                 thing = things.get(sighting.key)
                 if thing is None:
                     thing = things[sighting.key] = SeenThing()
-                thing.sightings.append((step, delivered, who, sighting, time))
+                thing.sightings.append(Shown(step, delivered, who, sighting, time))
                 if not sighting.exists:
                     thing.is_ever_absent = True
-        if any(sighting.tells_more() for sighting in shown):
+        if tells_more:
             made.has_told = True
         elif made.accepted is not False:
-            self._lose(made, entity)
+            self._lose(made, entity, things)
 
-    def _lose(self, made: CallRecord, entity: str) -> None:
-        read = self.schema.entities[entity].read
-        if read is None or read.tool != made.call.tool or made.call.fault or made.delivered is None:
+    def _lose(self, made: CallRecord, entity: str, things: dict[Key, SeenThing]) -> None:
+        declared = self.schema.entities[entity]
+        if declared.read is None or declared.read.tool != made.call.tool or made.call.fault or made.delivered is None:
             return
-        parts = self.schema.entities[entity].key
-        given = read.parts(made.call.arguments)
-        if parts and all(given.get(part) is not None for part in parts):
-            thing = self._things[entity].get(key_of([given[part] for part in parts]))
+        given = declared.read.parts(made.call.arguments)
+        if declared.key and all(given.get(part) is not None for part in declared.key):
+            thing = things.get(key_of([given[part] for part in declared.key]))
             if thing is not None:
-                thing.lost.append((made.step, made.delivered, made.who))
-
-
-_NONE: list[Shown] = []
+                thing.lost.append(made)
 
 
 def shown_before(shown: Sequence[Shown], start: int) -> Sequence[Shown]:
@@ -293,34 +287,18 @@ def newest_of(shown: Sequence[Shown]) -> Shown:
     return newest
 
 
-def newest_with(shown: Sequence[Shown], start: int, who: str) -> list[Shown]:
-    """Return the newest value that an agent had seen before a step, and the values looked up at the same time."""
-    recent: list[Shown] = []
-    newest: Shown | None = None
-    for place in range(bisect_left(shown, start, key=delivered_at) - 1, -1, -1):
-        each = shown[place]
-        if newest is not None and each.delivered <= newest.as_of:
-            break
-        if each.agent == who:
-            recent.append(each)
-            newest = each if newest is None or each.as_of >= newest.as_of else newest
-    return [] if newest is None else beside(newest, recent[::-1])
-
-
 def common_value(field: Field, shown: Sequence[Shown]) -> Any:
-    """Return the value if all values are equal. Otherwise, return a `OneOf` of them, or UNSEEN if one is a bare
-    `null`.
-    """
+    """Return the value on which all entries agree, a `OneOf` of their values, or UNSEEN if one is a bare `null`."""
     return coerce(field, shown[0].value) if len(shown) == 1 else one_of(field, [each.value for each in shown])
 
 
 def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[Shown], bool]) -> Any:
-    """Return whether an entity exists, based on everything that was shown and is still current. None if results
-    contradict each other.
+    """Return whether an entity exists, based on everything that was shown and is still current.
 
-    `changed` is the step of the last write that may have created or deleted the entity. Results delivered earlier are
-    ignored. An entity that was absent at first and present later exists, because it may have been created in the
-    meantime. The reverse order is a contradiction unless a write deletes the entity.
+    Returns None if results contradict each other. `changed` is the step of the last write that may have created or
+    deleted the entity. Results delivered earlier are ignored. An entity that was absent at first and present later
+    exists, because it may have been created in the meantime. The reverse order is a contradiction unless a write
+    deletes the entity.
     """
     first = 0 if changed is None else bisect_right(shown, changed, key=delivered_at)
     current = [each for each in shown[first:] if is_current(each)]
@@ -331,41 +309,49 @@ def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[
     return None if any(each.value is not newest.value for each in against) else newest.value
 
 
-class VisibleThing:
-    """One entity as the call's agent had seen it before the call's turn."""
+class KnownThing:
+    """One entity as known at a call: as its agent had seen it before the turn or, in hindsight, as it truly was."""
 
-    __slots__ = ("_at", "_entity", "_key", "_thing", "_things")
+    __slots__ = ("_at", "_entity", "_is_hindsight", "_key", "_known_at", "_thing", "_things")
 
-    def __init__(self, things: ShownThings, thing: SeenThing, entity: Entity, key: Key, at: CallRecord) -> None:
+    def __init__(
+        self,
+        things: ShownThings,
+        thing: SeenThing,
+        entity: Entity,
+        key: Key,
+        at: CallRecord,
+        *,
+        is_hindsight: bool = False,
+    ) -> None:
+        """With `is_hindsight`, results to every agent count, values do not expire, and refusals are known at once."""
         self._things, self._thing, self._entity, self._key, self._at = things, thing, entity, key, at
+        self._is_hindsight = is_hindsight
+        self._known_at = None if is_hindsight else at.step
 
     def latest(self, field: str, before: int | None = None) -> Shown | None:
         """Return the newest value that is not stale for the call. Writes at or after the step `before` are ignored."""
-        at, thing, fresh_for = self._at, self._thing, self._entity.fresh_for
-        who, newest, before = at.who, -1, at.step if before is None else before
-        last, name, key = self._things.changes.last, self._entity.name, self._key
-        for entry in reversed(shown_before(thing.shown(field), at.start)):
+        newest, before = -1, self._at.step if before is None else before
+        last, name, key, known_at = self._things.changes.last, self._entity.name, self._key, self._known_at
+        for entry in reversed(shown_before(self._thing.shown(field), self._at.start)):
             if entry.delivered < newest:
                 return None
-            if entry.agent != who:
+            if not self._is_mine(entry):
                 continue
-            changed = last(name, key, field, entry.as_of, before, known_at=at.step)
+            changed = last(name, key, field, entry.as_of, before, known_at=known_at)
             if changed is None:
-                if thing.lost and thing.lost_since(entry, at.start):
-                    # The agent has since received a newer answer, but it is unreadable.
-                    return None
-                return None if fresh_for is not None and self._things.has_expired(fresh_for, entry, at) else entry
+                return entry if self._is_hindsight or self._is_fresh(entry) else None
             newest = max(newest, changed)
         return None
 
     def is_there(self) -> Any:
-        """Return whether the entity exists. None if results contradict each other, NOTHING if no result shows
-        whether it exists.
-        """
+        """Return whether the entity exists. None if results contradict each other, NOTHING if unknown."""
         if self.latest("exists") is None:
             return NOTHING
-        at = self._at
-        changed = self._things.changes.between(self._entity.name, self._key, "exists", -1, at.step, known_at=at.step)
+        if not self._thing.is_ever_absent:
+            return True
+        name, key, step = self._entity.name, self._key, self._at.step
+        changed = self._things.changes.between(name, key, "exists", -1, step, known_at=self._known_at)
         return is_there(self._shown("exists"), changed, lambda each: self._changed("exists", each) is None)
 
     def value_of(self, field: Field, entry: Shown, before: int | None = None) -> Any:
@@ -373,8 +359,8 @@ class VisibleThing:
         shown = self._thing.shown(field.name)
         at_once = beside(entry, shown_before(shown, self._at.start)) if len(shown) > 1 else shown
         if len(at_once) > 1:
-            who, name = self._at.who, field.name
-            at_once = [each for each in at_once if each.agent == who and self._changed(name, each, before) is None]
+            name = field.name
+            at_once = [each for each in at_once if self._is_mine(each) and self._changed(name, each, before) is None]
             return common_value(field, at_once)
         return coerce(field, entry.value)
 
@@ -390,67 +376,62 @@ class VisibleThing:
             return False
 
     def may_be_settled(self, field: Field) -> bool:
-        """Whether one new look-up would resolve a contradiction. This is not the case if a single result contradicts
-        itself.
-        """
+        """Whether a new look-up would resolve a contradiction. It cannot if one result contradicts itself."""
         entry = self.latest(field.name)
         if entry is None or not self.is_contradicted(field):
             return False
         return len({each.as_of for each in beside(entry, self._shown(field.name))}) > 1
 
-    def pending(self, field: Field, *, is_settled: bool = False) -> Any:
-        """Return the value if the turn's writes leave only one. Return a `OneOf` if they leave several values, and
-        UNSEEN if any value is possible.
+    def pending(self, field: Field) -> Any:
+        """Return the value if the turn's writes leave only one, a `OneOf` if they leave several, and UNSEEN otherwise.
 
-        Call this if the field is unknown for the call but may have been known when its turn began. With `is_settled`,
-        refused writes are assumed to have changed nothing.
+        Call this if the field is unknown for the call but may have been known when its turn began.
         """
         if self._entity.origin == "conversation":
             return self._made(field)
-        writes = self._things.changes.since(self._entity.name, self._key, field.name, self._at.start - 1, self._at)
-        if is_settled:
-            writes = [write for write in writes if write.counts()]
+        at, changes = self._at, self._things.changes
+        writes = self._possible(changes.since(self._entity.name, self._key, field.name, at.start - 1, at))
         try:
-            start = self.latest(field.name, self._at.start) if writes else None
-            possible = _alternatives(self.value_of(field, start, self._at.start)) if start is not None else []
-            possible = self._outcomes(writes, field, possible or self._shown_beside(field, is_settled=is_settled))
+            start = self.latest(field.name, at.start) if writes else None
+            possible = _alternatives(self.value_of(field, start, at.start)) if start is not None else []
+            return _one_or_several(self._outcomes(writes, field, possible or self._shown_beside(field)))
         except ValueError:
             return UNSEEN
-        return _one_or_several(possible)
 
-    def _shown_beside(self, field: Field, *, is_settled: bool) -> list[Any]:
-        """Return the possible values after the newest look-ups, given the writes that ran at the same time. Empty if
-        any value is possible.
+    def _shown_beside(self, field: Field) -> list[Any]:
+        """Return the possible values after the newest look-ups, given the writes that ran at the same time.
 
-        Each look-up may have run before or after each of those writes.
+        Each look-up may have run before or after each of those writes. Empty if any value is possible.
         """
         at, name, key, changes = self._at, self._entity.name, self._key, self._things.changes
-        if self._entity.fresh_for is not None:
+        shown = self._shown(field.name)
+        if self._entity.fresh_for is not None or not shown:
             return []
         possible: list[Any] = []
-        for entry in newest_with(self._thing.shown(field.name), at.start, at.who):
+        for entry in beside(newest_of(shown), shown):
             if self._thing.lost_since(entry, at.start):
                 return []
-            if changes.between(name, key, field.name, entry.as_of, at.start, known_at=at.step) is not None:
+            if changes.between(name, key, field.name, entry.as_of, at.start, known_at=self._known_at) is not None:
                 continue
-            under_way = changes.beside(name, key, field.name, entry.as_of, known_at=at.step)
-            if is_settled:
-                under_way = [write for write in under_way if write.counts()]
+            under_way = self._possible(changes.beside(name, key, field.name, entry.as_of, known_at=self._known_at))
             left = self._outcomes(under_way, field, _alternatives(coerce(field, entry.value)))
             if not left:
                 return []
             possible += left
         return possible
 
+    def _possible(self, writes: list[CallRecord]) -> list[CallRecord]:
+        return [write for write in writes if write.counts()] if self._is_hindsight else writes
+
     def _outcomes(self, writes: Sequence[CallRecord], field: Field, before: Sequence[Any]) -> list[Any]:
         """Return every value that the field may have after some of these writes. Empty if any value is possible."""
         possible = list(before)
         for write in writes:
+            find = self._things.finder(write)
             for value in tuple(possible):
                 made = effect_on(
-                    self._effects(write), write.call.arguments, self._entity, self._key, field, value,
-                    find=self._things.finder(write),
-                )  # fmt: skip
+                    self._effects(write), write.call.arguments, self._entity, self._key, field, value, find=find
+                )
                 if made is NOTHING:
                     return []
                 possible += [new for new in _alternatives(coerce(field, made)) if new not in possible]
@@ -494,17 +475,24 @@ class VisibleThing:
     def _effects(self, write: CallRecord) -> Sequence[WorldChange]:
         return () if write.call.fault else self._things.schema.effects.get(write.call.tool, ())
 
+    def _is_mine(self, entry: Shown) -> bool:
+        return self._is_hindsight or entry.agent == self._at.who
+
+    def _is_fresh(self, entry: Shown) -> bool:
+        """Whether a value has not expired and the agent has received no newer, unreadable answer."""
+        if self._thing.lost and self._thing.lost_since(entry, self._at.start):
+            return False
+        fresh_for = self._entity.fresh_for
+        return fresh_for is None or not self._things.has_expired(fresh_for, entry, self._at)
+
     def _shown(self, field: str) -> list[Shown]:
-        at = self._at
-        return [each for each in shown_before(self._thing.shown(field), at.start) if each.agent == at.who]
+        return [each for each in shown_before(self._thing.shown(field), self._at.start) if self._is_mine(each)]
 
     def _changed(self, field: str, entry: Shown, before: int | None = None) -> int | None:
-        """Return the step of the last write that may have changed an entry's value. Only writes before a given step, or
-        before the call, are considered.
-        """
-        at = self._at
-        before = at.step if before is None else before
-        return self._things.changes.last(self._entity.name, self._key, field, entry.as_of, before, known_at=at.step)
+        """Return the step of the last write before a step, or before the call, that may have changed a value."""
+        before = self._at.step if before is None else before
+        last = self._things.changes.last
+        return last(self._entity.name, self._key, field, entry.as_of, before, known_at=self._known_at)
 
 
 def _alternatives(told: Any) -> list[Any]:
