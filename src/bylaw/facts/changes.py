@@ -145,7 +145,7 @@ class Changes:
             if not change.by_result:
                 continue
             told = result.value() if made.accepted and result.captured else NOTHING
-            if change.may_happen(made.call.arguments, result=told):
+            if change.may_happen(made.call.arguments, told):
                 for key in [*change.touched(made.call.arguments, told, find)] or (None,):
                     self._touch(change.entity, key, Touch(made, change.fields))
 

@@ -1,4 +1,4 @@
-"""How a tool's arguments and result become facts, and which facts a write makes stale.
+"""How a tool's arguments and result become facts.
 
 Observations use a small path language to locate a value in a result, or in a call's arguments:
 
@@ -26,7 +26,7 @@ from bylaw.actions.page_state import FRAME, content_of, has_mark, page_in, taken
 from bylaw.actions.taking import ActionError, NotTaken, Take, compile_take
 from bylaw.errors import BylawError
 from bylaw.facts.entity import UNDECLARED, Entity, Key
-from bylaw.facts.value import key_of, names_several
+from bylaw.facts.value import key_of
 from bylaw.facts.written import WrittenPage
 from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
 from bylaw.policy.yaml import YamlPath
@@ -325,7 +325,7 @@ def thing_at(observation: Observation, scope: PathScope) -> Sighting | None:
 _NAMELESS = (Contradicted, list, dict)
 
 
-def _names_a_thing(part: Any) -> bool:
+def names_a_thing(part: Any) -> bool:
     """Whether a value can be part of a key: a number or a non-empty string."""
     if part.__class__ is str:
         return bool(part.strip())
@@ -340,7 +340,7 @@ def _key(observation: Observation, scope: PathScope) -> Key | None:
             if part.__class__ in _NAMELESS:
                 # The path leads to several values or to none, so it does not identify a single entity.
                 return None
-            if _names_a_thing(part):
+            if names_a_thing(part):
                 parts.append(part)
                 break
         else:
@@ -379,48 +379,6 @@ def _holds_something(value: Any) -> bool:
     if isinstance(value, list):
         return bool(cast("list[Any]", value))
     return value is not None
-
-
-class Change(Struct, frozen=True):
-    """Fields that become stale when a write is accepted."""
-
-    entity: str
-    each: ItemPath | None
-    key: tuple[tuple[Getter, ...], ...] | None
-    """The key of the changed entity. None means all entities of that kind, because the arguments do not name one."""
-    fields: frozenset[str] | None
-    """The changed fields. None means all fields, including whether the entity exists."""
-    by_result: bool = False
-    """Whether the result names the entities. Until it arrives, the change applies to all entities of that kind."""
-    when: Callable[[Mapping[str, Any]], Any] | None = None
-    """Whether the write changes the entity, given its arguments and its result."""
-
-    def may_happen(self, args: Mapping[str, Any], item: Any = NOTHING, result: Any = NOTHING) -> bool:
-        if self.when is None:
-            return True
-        known: dict[str, Any] = {"args": args, "result": result, "item": args if item is NOTHING else item, "old": {}}
-        return self.when(known) is not False
-
-    def touched(
-        self, args: Mapping[str, Any], result: Any = NOTHING, find: Finder | None = None
-    ) -> Iterator[Key | None]:
-        """Yield the keys of the changed entities. A key of None means all entities of that kind."""
-        whole = PathScope(args, result, args)
-        if self.key is None or (self.each is not None and self.each.is_misfit(whole)):
-            yield None
-            return
-        items = [(args, NOTHING)] if self.each is None else self.each(whole)
-        for item, name in items:
-            scope = PathScope(item, result, args, name, find)
-            parts = [
-                next((part for place in places if (part := place(scope)) is not NOTHING and part is not None), NOTHING)
-                for places in self.key
-            ]
-            is_known = all(_names_a_thing(part) and not names_several(part) for part in parts)
-            # `{"id": false}` means that the entity does not exist.
-            is_known = is_known and not (self.by_result and any(part is False for part in parts))
-            if self.may_happen(args, item, result):
-                yield key_of(parts) if is_known else None
 
 
 class PageObservations:

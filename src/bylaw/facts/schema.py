@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from bylaw.facts.entity import UNDECLARED, UNSEEN, Entity, Fact, FactSource, Field, Key, ReadTool
-from bylaw.facts.observation import NOTHING, Change, Finder, Getter, ItemPath, Observation, PathScope
+from bylaw.facts.observation import NOTHING, Finder, Getter, ItemPath, Observation, PathScope, names_a_thing
 from bylaw.facts.value import amount_in, coerce, key_of, names_several, shared_currency
 from bylaw.policy.tool import Tool
 
@@ -48,24 +48,32 @@ Expression = Callable[[Mapping[str, Any]], Any]
 """A compiled expression over `args`, `result`, `item` and `old`. It returns NOTHING if a required value is unknown."""
 
 
-class WorldChange(Struct, frozen=True):
+class Change(Struct, frozen=True):
+    """A change that a write makes to one kind of entity: the fields that become stale, and their values in a world."""
+
     entity: str
-    each: ItemPath | None
-    key: tuple[tuple[Getter, ...], ...]
-    set: dict[str, tuple[str, Getter]]
-    """For each field, an operation (`is`, `plus`, `minus`, `append`, `extend`, `remove`, `remove by`) and a value."""
-    delete: bool = False
-    when: Expression | None = None
-    to: dict[str, Expression] = field(default_factory=dict[str, Expression])
+    each: ItemPath | None = None
+    key: tuple[tuple[Getter, ...], ...] | None = None
+    """The key of the changed entity. None means all entities of that kind, because the arguments do not name one."""
+    fields: frozenset[str] | None = None
+    """The changed fields. None means all fields, including whether the entity exists."""
+    by_result: bool = False
+    """Whether the result names the entities. Until it arrives, the change applies to all entities of that kind."""
     is_through: bool = False
-    """Whether the changed entity is identified by a reference in another entity. If the reference is unknown, any
-    entity of that kind may change.
+    """Whether a reference in another entity identifies the changed entity. If the reference is unknown, any entity of
+    that kind may change.
     """
+    when: Expression | None = None
+    """The condition under which the write changes the entity."""
+    set: dict[str, tuple[str, Getter]] = {}
+    """For each field, an operation (`is`, `plus`, `minus`, `append`, `extend`, `remove`, `remove by`) and a value."""
+    to: dict[str, Expression] = {}
+    delete: bool = False
 
-    def fields(self) -> frozenset[str]:
-        return frozenset((*self.set, *self.to))
+    def may_happen(self, args: Mapping[str, Any], result: Any = NOTHING) -> bool:
+        return self.applies(PathScope(args, result, args)) is not False
 
-    def applies(self, scope: PathScope, old: Mapping[str, Any]) -> bool | None:
+    def applies(self, scope: PathScope, old: Mapping[str, Any] = {}) -> bool | None:
         """Whether an entity with the fields `old` changes. None if unknown."""
         if self.when is None:
             return True
@@ -74,18 +82,34 @@ class WorldChange(Struct, frozen=True):
 
     def scopes(self, args: Any, result: Any, find: Finder | None = None) -> list[PathScope]:
         """Return, for each affected entity, the scope from which paths start."""
-        whole = PathScope(args, result, args)
-        items = [(args, NOTHING)] if self.each is None else self.each(whole)
+        items = [(args, NOTHING)] if self.each is None else self.each(PathScope(args, result, args))
         return [PathScope(item, result, args, name, find) for item, name in items]
 
     def key_in(self, scope: PathScope) -> Key | None:
         """Return the key of the affected entity. Missing parts are NOTHING. None means any entity."""
-        parts = [
-            next((part for place in places if (part := place(scope)) is not NOTHING), NOTHING) for places in self.key
-        ]
-        if any(map(names_several, parts)):
+        if self.key is None:
             return None
+        parts: list[Any] = []
+        for places in self.key:
+            found = (part for place in places if (part := place(scope)) is not NOTHING and part is not None)
+            part = next(found, NOTHING)
+            if names_several(part):
+                return None
+            # `{"id": false}` means that the entity does not exist.
+            parts.append(part if names_a_thing(part) and part is not False else NOTHING)
         return (NOTHING,) if NOTHING in parts else key_of(parts)
+
+    def touched(
+        self, args: Mapping[str, Any], result: Any = NOTHING, find: Finder | None = None
+    ) -> Iterator[Key | None]:
+        """Yield the keys of the changed entities. A key of None means all entities of that kind."""
+        if self.key is None or (self.each is not None and self.each.is_misfit(PathScope(args, result, args))):
+            yield None
+            return
+        for scope in self.scopes(args, result, find):
+            if self.applies(scope) is not False:
+                key = self.key_in(scope)
+                yield None if key is None or NOTHING in key else key
 
 
 def names_in(scope: PathScope, old: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,7 +166,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def effect_on(
-    effects: Sequence[WorldChange],
+    effects: Sequence[Change],
     args: Any,
     entity: Entity,
     key: Key,
@@ -170,7 +194,7 @@ def effect_on(
             if applies is False:
                 after = current
                 continue
-            if applies is None or effect.delete or field.name not in effect.fields():
+            if applies is None or effect.fields is None or field.name not in effect.fields:
                 return NOTHING
             if field.name in effect.to:
                 after = effect.to[field.name](names_in(scope, old))
@@ -230,7 +254,7 @@ class Schema(Struct, frozen=True):
     shows: dict[str, dict[str, tuple[Observation, ...]]]
     """The ways in which results show an entity, keyed by tool and entity."""
     changes: dict[str, tuple[Change, ...]]
-    effects: dict[str, tuple[WorldChange, ...]]
+    effects: dict[str, tuple[Change, ...]]
     searches: dict[tuple[str, str], FieldSearch] = field(default_factory=dict[tuple[str, str], FieldSearch])
     """Look-up functions, keyed by entity and field. They are used if no observation shows the field."""
     stored: dict[str, tuple[Stored, ...]] = field(default_factory=dict[str, tuple[Stored, ...]])

@@ -8,7 +8,6 @@ from bylaw.errors import BylawError, GuardError, meant
 from bylaw.facts.entity import PLACE, Entity, Field, FieldType, Origin, ReadTool, Saying
 from bylaw.facts.observation import (
     NOTHING,
-    Change,
     Getter,
     ItemPath,
     Observation,
@@ -18,7 +17,7 @@ from bylaw.facts.observation import (
     compile_path,
     first_name,
 )
-from bylaw.facts.schema import Expression, Schema, Stored, WorldChange
+from bylaw.facts.schema import Change, Expression, Schema, Stored
 from bylaw.facts.value import CURRENCIES, key_of, names_several
 from bylaw.facts.written import (
     EntitiesFile,
@@ -194,17 +193,15 @@ class ChangeReader:
     def __init__(self, paths: PathReader) -> None:
         self._paths = paths
 
-    def changes(self, tool: Tool) -> list[Change]:
+    def changes(self, tool: Tool, effects: list[Change]) -> list[Change]:
+        """Return the declared changes. If the tool declares none, its effects are its changes."""
         at = (_section(tool), tool.name, "changes")
         if tool.changes is None:
             if tool.effects:
-                faults = len(self._paths.faults)
-                told = list(self._implied_by_effects(tool))
-                del self._paths.faults[faults:]  # This error is reported when the effects are read.
-                return told
+                return effects
             # An entity without key fields is the only one of its kind, so any write may affect it.
             kinds = [e for e in self._paths.entities.values() if not e.is_always_there]
-            return [Change(e.name, None, _argument_key(e), None) for e in kinds if set(e.key) <= set(tool.parameters)]
+            return [Change(e.name, key=_argument_key(e)) for e in kinds if set(e.key) <= set(tool.parameters)]
         found: list[Change] = []
         for said in tool.changes:
             body = said if isinstance(said, WrittenChange) else _change(str(said))
@@ -219,7 +216,8 @@ class ChangeReader:
             changed = None if "*" in fields else frozenset(fields)
             if body is not said and fields == ("*",) and "." in str(said):
                 changed = frozenset(entity.fields)
-            found.append(self._change(body, entity, key, changed, at))
+            each, when = self._paths.each(body.each, at), self._when(body, at)
+            found.append(Change(entity.name, each, key, changed, _is_by_result(body), when=when))
         self._moved_unsaid(tool, {change.entity for change in found})
         return found
 
@@ -239,31 +237,12 @@ class ChangeReader:
                     hint=hint,
                 )
 
-    def _implied_by_effects(self, tool: Tool) -> Iterator[Change]:
-        at = (_section(tool), tool.name, "effects")
-        for body in tool.effects:
-            entity = self._paths.entities.get(str(body.as_))
-            if entity is not None:
-                fields = None if body.delete else frozenset(body.set)
-                yield self._change(body, entity, self._paths.key(entity, body.key, at), fields, at)
-
-    def _change(
-        self,
-        body: WrittenChange | WrittenEffect,
-        entity: Entity,
-        key: tuple[tuple[Getter, ...], ...] | None,
-        fields: frozenset[str] | None,
-        at: YamlPath,
-    ) -> Change:
-        each = self._paths.each(body.each, at)
-        return Change(entity.name, each, key, fields, _is_by_result(body), self._when(body, at))
-
     def _when(self, body: WrittenChange | WrittenEffect, at: YamlPath) -> Expression | None:
         return self._paths.expression(body.when, at) if body.when is not None else None
 
-    def effects(self, tool: Tool) -> list[WorldChange]:
+    def effects(self, tool: Tool) -> list[Change]:
         at = (_section(tool), tool.name, "effects")
-        found: list[WorldChange] = []
+        found: list[Change] = []
         for body in tool.effects:
             entity = self._paths.entity(body.as_, body.set, at)
             if entity is None:
@@ -283,8 +262,11 @@ class ChangeReader:
             if body.key is None and each is None and lacking and not tool.others:
                 hint = f"add its `key`: `$args....`, `$result.{lacking[0]}`, or `{{of: Other.{lacking[0]}}}`"
                 self._paths.fault(f"the effect does not say which `{entity.name}` changes", *at, hint=hint)
-            when, passes = self._when(body, at), is_through(entity, body.key)
-            found.append(WorldChange(entity.name, each, key, changes, body.delete, when, computed, passes))
+            fields = None if body.delete else frozenset((*changes, *computed))
+            when, by_result, passes = self._when(body, at), _is_by_result(body), is_through(entity, body.key)
+            found.append(
+                Change(entity.name, each, key, fields, by_result, passes, when, changes, computed, body.delete)
+            )
         return found
 
     def _how(self, field: str, value: Any, at: YamlPath) -> tuple[str, Any]:
@@ -382,12 +364,13 @@ class SchemaReader:
             self._add_pages(shows)
         changes = ChangeReader(self._paths)
         writes = [tool for tool in self._tools.values() if tool.effect == "write"]
+        effects = {tool.name: changes.effects(tool) for tool in writes}
         return Schema(
             self._paths.entities,
             self._tools,
             {tool: {kind: tuple(found) for kind, found in kinds.items()} for tool, kinds in shows.items()},
-            {tool.name: tuple(changes.changes(tool)) for tool in writes},
-            {tool.name: tuple(changes.effects(tool)) for tool in writes},
+            {tool.name: tuple(changes.changes(tool, effects[tool.name])) for tool in writes},
+            {name: tuple(found) for name, found in effects.items()},
             stored={name: tuple(self._stored(name, body)) for name, body in self._file.world.items()},
         )
 

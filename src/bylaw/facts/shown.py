@@ -15,12 +15,12 @@ from bylaw.facts.call_record import CallRecord, accepted
 from bylaw.facts.changes import Changes
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key, OneOf
 from bylaw.facts.observation import NOTHING, Finder, searched_text, sightings, unreadable
-from bylaw.facts.schema import Schema, WorldChange, effect_on
+from bylaw.facts.schema import Change, Schema, effect_on
 from bylaw.facts.value import coerce, key_of, one_of
 from bylaw.trace.event import Event
 
 SKEW = 1.0
-"""The number of seconds by which a later event may have an earlier time, because clocks differ and times are rounded."""
+"""A later event may be this many seconds earlier, because clocks differ and times may be rounded."""
 
 
 class Shown(Struct, frozen=True, gc=False):
@@ -460,7 +460,7 @@ class KnownThing:
         """Return a field's value after a write. Effects list every change to the entities that they name."""
         effects = self._effects(write)
         named = [effect for effect in effects if effect.entity == self._entity.name]
-        if named and not any(effect.delete or field.name in effect.fields() for effect in named):
+        if named and not any(effect.fields is None or field.name in effect.fields for effect in named):
             return before
         result = write.result if self._is_over(write) else None
         value = result.value() if result is not None and result.captured else NOTHING
@@ -472,7 +472,7 @@ class KnownThing:
         was_delivered = write.delivered is not None and write.delivered < self._at.start and write.who == self._at.who
         return was_delivered and write.accepted is True
 
-    def _effects(self, write: CallRecord) -> Sequence[WorldChange]:
+    def _effects(self, write: CallRecord) -> Sequence[Change]:
         return () if write.call.fault else self._things.schema.effects.get(write.call.tool, ())
 
     def _is_mine(self, entry: Shown) -> bool:

@@ -1,12 +1,12 @@
 """The true state of the world: a snapshot that is updated by each accepted write."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Protocol
 
 from bylaw.facts.changes import UndeclaredCall
 from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Key, NoValue
 from bylaw.facts.observation import NOTHING, sightings
-from bylaw.facts.schema import Schema, WorldChange, moved, names_in, typed
+from bylaw.facts.schema import Change, Schema, moved, names_in, typed
 from bylaw.facts.value import coerce, key_of, loose_key
 from bylaw.policy.verb import sounds_harmless
 from bylaw.trace.event import Call, Result
@@ -113,67 +113,43 @@ class Snapshot:
         return True if len(known) == len(match) else None
 
     def apply(self, call: Call, result: Result | None) -> None:
-        tool = self._schema.tools.get(call.tool)
-        if tool is None:
-            if not sounds_harmless(call.tool):
-                self._note_undeclared(UndeclaredCall(call))
-            return
-        if tool.is_unsaid:
-            self._note_undeclared(UndeclaredCall(call))
-        effects = self._schema.effects.get(call.tool, ())
         value = result.value() if result is not None and result.captured else NOTHING
-        if call.fault:
-            # Arguments that were not captured may have named any entity of that kind.
-            for change in self._schema.changes.get(call.tool, ()):
-                self._forget(change.entity, None, change.fields)
-            for effect in effects:
-                self._forget(effect.entity, None, None)
+        told = self._write(call, value, is_sure=True)
+        if value is NOTHING or told is None:
             return
-        for effect in effects:
-            self._affect(effect, call, value)
-        # Effects list every change to the entities that they name. Other entities change as the result shows.
-        told = {effect.entity for effect in effects}
-        for change in self._schema.changes.get(call.tool, ()):
-            if change.entity in told:
-                continue
-            for key in change.touched(call.arguments, value, self._find):
-                self._lose(change.entity, key, change.fields)
-        if value is not NOTHING:
-            for kind, observations in self._schema.shows.get(call.tool, {}).items():
-                for observation in observations if kind not in told else ():
-                    for sighting in sightings(observation, call.arguments, value, None, True):
-                        fields = {n: v for n in observation.entity.fields if (v := sighting.show(n)) is not NOTHING}
-                        self._lay(observation.entity.name, sighting.key, fields)
+        for kind, observations in self._schema.shows.get(call.tool, {}).items():
+            for observation in observations if kind not in told else ():
+                for sighting in sightings(observation, call.arguments, value, None, True):
+                    fields = {n: v for n in observation.entity.fields if (v := sighting.show(n)) is not NOTHING}
+                    self._lay(observation.entity.name, sighting.key, fields)
 
     def unsettle(self, call: Call) -> None:
         """Discard the values that a write may have changed, because it is unknown whether the write ran."""
-        tool = self._schema.tools.get(call.tool)
-        if tool is None or tool.is_unsaid or call.fault:
-            self.apply(call, None)
-            return
-        effects = self._schema.effects.get(call.tool, ())
-        for effect in effects:
-            fields = None if effect.delete else effect.fields()
-            scopes = effect.scopes(call.arguments, NOTHING, self._find)
-            if not scopes:
-                # The items may come from the result.
-                self._lose(effect.entity, None, fields)
-            for scope in scopes:
-                key = effect.key_in(scope)
-                if key is None or (NOTHING in key and effect.is_through):
-                    self._lose(effect.entity, None, fields)
-                elif NOTHING in key:
-                    self._perhaps_more.add(effect.entity)
-                elif effect.applies(scope, self._typed(effect.entity, key)) is not False:
-                    self._lose(effect.entity, key, fields)
-        told = {effect.entity for effect in effects}
-        for change in self._schema.changes.get(call.tool, ()):
-            for key in change.touched(call.arguments, NOTHING, self._find) if change.entity not in told else ():
-                self._lose(change.entity, key, change.fields)
+        self._write(call, NOTHING, is_sure=False)
 
-    def _typed(self, entity: str, key: Key) -> Mapping[str, Any]:
-        record = self.record(entity, key)
-        return {} if isinstance(record, NoValue) else typed(self._schema.entities[entity], record)
+    def _write(self, call: Call, value: Any, *, is_sure: bool) -> Set[str] | None:
+        """Record the changes of a write. Return the entities that its effects name, or None if these are unknown."""
+        tool = self._schema.tools.get(call.tool)
+        if tool is None and sounds_harmless(call.tool):
+            return None
+        if tool is None or tool.is_unsaid:
+            self._note_undeclared(UndeclaredCall(call))
+        changes, effects = self._schema.changes.get(call.tool, ()), self._schema.effects.get(call.tool, ())
+        if call.fault:
+            # Arguments that were not captured may have named any entity of that kind.
+            for change in changes:
+                self._forget(change.entity, None, change.fields)
+            for effect in effects:
+                self._forget(effect.entity, None, None)
+            return None
+        for effect in effects:
+            self._affect(effect, call, value, is_sure=is_sure)
+        # Effects list every change to the entities that they name. Other entities change as the result shows.
+        told = {effect.entity for effect in effects}
+        for change in changes:
+            for key in change.touched(call.arguments, value, self._find) if change.entity not in told else ():
+                self._lose(change.entity, key, change.fields)
+        return told
 
     def _lose(self, entity: str, key: Key | None, fields: frozenset[str] | None) -> None:
         if key is not None:
@@ -196,13 +172,18 @@ class Snapshot:
             if kind == entity and loose_key(laid) == rough:
                 self._overlay[kind, laid] = UNSEEN
 
-    def _affect(self, effect: WorldChange, call: Call, value: Any) -> None:
-        for scope in effect.scopes(call.arguments, value, self._find):
+    def _affect(self, effect: Change, call: Call, value: Any, *, is_sure: bool) -> None:
+        scopes = effect.scopes(call.arguments, value, self._find)
+        if not scopes and not is_sure:
+            # The items may come from the result.
+            self._lose(effect.entity, None, effect.fields)
+        for scope in scopes:
             key = effect.key_in(scope)
             if key is None or (NOTHING in key and effect.is_through):
-                self._forget(effect.entity, None, None if key is None or effect.delete else effect.fields())
+                self._forget(effect.entity, None, None if key is None else effect.fields)
                 continue
             if NOTHING in key:
+                self._perhaps_more.add(effect.entity)
                 continue
             before = self.record(effect.entity, key)
             known: WorldRecord = {} if isinstance(before, NoValue) else before
@@ -212,18 +193,17 @@ class Snapshot:
             if applies is False:
                 continue
             self._blur(effect.entity, key)
-            if applies is None:
-                self._forget(effect.entity, key, None if effect.delete else effect.fields())
-                continue
-            if effect.delete:
+            if applies is None or not is_sure:
+                self._forget(effect.entity, key, effect.fields)
+            elif effect.delete:
                 self._overlay[(effect.entity, key)] = ABSENT
-                continue
-            after = {
-                name: moved(entity.fields[name], known.get(name, NOTHING), how, get(scope))
-                for name, (how, get) in effect.set.items()
-            }
-            after.update({name: compute(names_in(scope, old)) for name, compute in effect.to.items()})
-            self._lay(effect.entity, key, {**dict(zip(entity.key, key, strict=True)), **after})
+            else:
+                after = {
+                    name: moved(entity.fields[name], known.get(name, NOTHING), how, get(scope))
+                    for name, (how, get) in effect.set.items()
+                }
+                after.update({name: compute(names_in(scope, old)) for name, compute in effect.to.items()})
+                self._lay(effect.entity, key, {**dict(zip(entity.key, key, strict=True)), **after})
 
     def _find(self, entity: str, key: Key, field: str) -> Any:
         """Return a field of another entity, such as the start of the slot to which an appointment is moved."""

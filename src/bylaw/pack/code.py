@@ -12,8 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.errors import BylawError, GuardError
-from bylaw.facts.observation import Change
-from bylaw.facts.schema import CardFact, FieldSearch, Schema
+from bylaw.facts.schema import CardFact, Change, FieldSearch, Schema
 from bylaw.guard import Guard, Vocabulary, compile_value, compute_value, parse_guard_files, parse_lookups, run_lookup
 from bylaw.pack.rules import Rules
 from bylaw.policy.folder import ManifestError, NothingEnforces, PackFolder
@@ -117,7 +116,7 @@ def with_unsaid(schema: Schema, policies: Mapping[str, Policy], guards: Mapping[
             read = frozenset[str]().union(*by_rules, *by_guards, *by_cards)
             kinds = [kind for kind in schema.entities if kind in read and schema.entities[kind].key]
             named = [change for change in changes[tool.name] if change.entity not in kinds]
-            changes[tool.name] = (*named, *(Change(kind, None, None, None) for kind in kinds))
+            changes[tool.name] = (*named, *(Change(kind) for kind in kinds))
     return replace(schema, changes=changes)
 
 
