@@ -108,9 +108,7 @@ def _is_looked_up(value: Any) -> bool | None:
 
 
 def failed(result: Result) -> bool:
-    """Whether a result is flagged as an error or looks like one. The answer may be wrong, so use it only for
-    statistics.
-    """
+    """Whether a result is flagged as an error or looks like one. Only for statistics, because looks can deceive."""
     return bool(result.captured and (result.error or (result.error is None and looks_failed(result.value()))))
 
 
@@ -239,9 +237,7 @@ class CallRecord(Struct, eq=False):
         return self.accepted is None and self.result is not None and self.result.captured
 
     def is_perhaps_done(self) -> bool:
-        """Whether a result arrived but does not show whether the call ran. Either its text is unclear, or a shield
-        marked it.
-        """
+        """Whether the result leaves open if the call ran: its text is unclear, or a shield marked it."""
         return self.is_doubtful() or (self.result is not None and self.result.refused is False)
 
     def counts(self) -> bool:
@@ -325,9 +321,7 @@ class AnsweredCalls:
     def __init__(self) -> None:
         self.records: list[CallRecord] = []
         self._indexes: dict[tuple[str, ...], dict[tuple[str, ...] | None, list[CallRecord]]] = {}
-        """Records keyed by argument names and normalised values. A record in which a value is a list or object is
-        listed under None.
-        """
+        """Records keyed by argument names and normalised values, or by None if a value is a list or object."""
 
     def add(self, made: CallRecord) -> None:
         insort(self.records, made, key=_step)
@@ -354,9 +348,7 @@ def _rough_of(made: CallRecord, names: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _rough(arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the values of these arguments, normalised as in `is_same`. Return None if a value may name several
-    entities.
-    """
+    """Return these arguments, normalised as in `is_same`. None if a value may name several entities."""
     found: list[str] = []
     for name in names:
         value = arguments.get(name)

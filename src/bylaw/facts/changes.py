@@ -72,9 +72,7 @@ class Touch(NamedTuple):
     """Set for a call that does not declare its changes and may change any entity that it names."""
 
     def counts(self, key: Key, known_at: int | None) -> bool:
-        """Whether the write may have changed the entity, judging by what was known just before `known_at`. If
-        `known_at` is None, everything known so far is used.
-        """
+        """Whether the write may have changed the entity, as known just before `known_at` or, if None, now."""
         record = self.record
         if self.by_result and record.is_answered_at(known_at):
             return False
@@ -92,16 +90,12 @@ class Changes:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._touches: dict[str, dict[tuple[Key | None, str | None], list[Touch]]] = {}
-        """Touches, keyed by entity, then by key and field, in call order. Keys are normalised, so spelling does not
-        matter. A key of None means any entity of the kind, and a field of None means all fields.
-        """
+        """Touches by entity, normalised key (None: any entity) and field (None: all fields), in call order."""
         self._undeclared: list[Touch] = []
         self.under_way: dict[int, CallRecord] = {}
         """Unanswered calls in order, keyed by object identity."""
         self._beside: dict[int, tuple[int, list[CallRecord]]] = {}
-        """For each call made while others were running: the start of its turn, and the other running calls. Keyed by
-        step.
-        """
+        """For each call, by step, made while others ran: the start of its turn, and these other calls."""
         self._asked: list[int] = []
 
     def ask(self, made: CallRecord) -> None:
@@ -138,9 +132,7 @@ class Changes:
                 beside.append(made)
 
     def answer(self, made: CallRecord, result: Result, find: Finder) -> None:
-        """Record the entities that a write's result names as changed. If it does not name any, record all entities of
-        that kind.
-        """
+        """Record the entities that a write's result names as changed, or all of that kind if it names none."""
         for change in self._schema.changes.get(made.call.tool, ()):
             if not change.by_result:
                 continue

@@ -38,9 +38,7 @@ class _Records:
 
 
 class _Placed:
-    """Records at the places that `world:` declares. `read` returns the rows of a table or, for an empty name, the whole
-    document.
-    """
+    """Records at the places that `world:` declares. `read` returns a table's rows or, for "", the whole document."""
 
     def __init__(self, read: Callable[[str], Any], place: str) -> None:
         self._read, self._place = read, place
@@ -201,9 +199,7 @@ class _Tables:
         return ", ".join(f"`{name}`" for name in sorted(self._every)) or "no table"
 
     def _table_of(self, entity: Entity) -> str:
-        """Return an entity's table: the one with its name or, failing that, one with a similar name and the entity's
-        key columns.
-        """
+        """Return the table named after an entity, or one with a similar name and the entity's key columns."""
         if entity.name in self._every:
             return entity.name
         names = {_plain(name): name for name in sorted(self._every)}
@@ -261,9 +257,7 @@ class _Tables:
 
 
 def _narrowed(entity: Entity, name: str, wanted: Any) -> tuple[str, Sequence[Any]]:
-    """Return an SQL condition that can use an index, and its values. Every matching row satisfies the condition, but
-    other rows may satisfy it too.
-    """
+    """Return an SQL condition that can use an index, and its values. It holds for all matching rows, or more."""
     kind = "string" if name in entity.key else entity.fields[name].type
     if kind in ("string", "enum"):
         try:

@@ -18,9 +18,7 @@ from bylaw.text.spelling import Spelling
 
 
 class RunIndex:
-    """Maps runs of letters and runs of digits to the steps whose normalised text contains them. More steps can be
-    added.
-    """
+    """Maps runs of letters and runs of digits to the steps whose normalised text contains them."""
 
     __slots__ = ("_steps",)
 
@@ -66,9 +64,7 @@ class RunIndex:
 _BETWEEN = re.compile(r"[\W_]+")
 _TELLING = 6
 _TELLING_WORD = 8
-"""A value without digits must have at least this many characters, not counting spaces, to be too specific to match by
-chance.
-"""
+"""The fewest characters, without spaces, that make a value without digits too specific to match by chance."""
 _PIECE = 3
 """A piece that contains a digit must be at least this long to be used when assembling a value."""
 
@@ -80,9 +76,7 @@ def letters_of(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def grouped(letters: str) -> re.Pattern[str]:
-    """Return a pattern that matches these characters even if they are grouped, as in `GB29 NWBK 6016` or
-    `4111-1111-1111-1111`.
-    """
+    """Return a pattern for these characters, even if grouped as in `GB29 NWBK 6016` or `4111-1111-1111-1111`."""
     return re.compile(r"(?<!\w)" + r"[ \u00a0-]?".join(map(re.escape, letters)) + r"(?!\w)")
 
 

@@ -50,9 +50,7 @@ class Field(Struct, frozen=True):
     currency: str = ""
     """The currency of amounts that do not name one."""
     keys_of: tuple[str, str] | None = None
-    """For a list of keys: the other entity, and its field that refers to this entity. A world builds the list from that
-    field.
-    """
+    """For a list of keys: the entity that they name, and its field from which a world builds the list."""
 
 
 class ReadTool(Struct, frozen=True):

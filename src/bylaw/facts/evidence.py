@@ -48,9 +48,7 @@ class LookupEvidence(Struct, frozen=True, omit_defaults=True):
     readable: int
     """The number of captured results that are data or refusals, or that match one of the pack's patterns."""
     shown: int | None = None
-    """The number of results that contain data mapped by the pack's entities. None if the pack does not map this
-    tool.
-    """
+    """The number of results that contain data mapped by the pack's entities. None if the pack maps none."""
     refused: int = 0
     empty: int = 0
     cures: tuple[str, ...] = ()
@@ -112,9 +110,7 @@ class EvidenceCount:
 def grade(
     call: Call, result: Result, tool: Tool | None = None, observations: Iterable[Observation] | None = None
 ) -> EvidenceGrade:
-    """Return the grade of one result, given its tool's observations. `observations` is None if the pack
-    declares none.
-    """
+    """Return the grade of one result. `observations` is None if the pack declares none for its tool."""
     if not result.captured:
         return "uncaptured"
     value = result.value()
@@ -161,9 +157,7 @@ def wilson(hits: int, cases: int) -> tuple[float, float]:
 
 
 def rate(count: int, of: int) -> dict[str, Any]:
-    """Return `count` divided by `of`, as a record with its confidence interval. If `of` is 0, both the value and the
-    interval are None.
-    """
+    """Return `count / of` with its confidence interval, as a record. Its values are None if `of` is 0."""
     if of == 0:
         return {"value": None, "low": None, "high": None, "count": count, "of": 0}
     low, high = wilson(count, of)

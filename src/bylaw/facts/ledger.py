@@ -37,9 +37,7 @@ class Claims:
         """For each set of patterns: the number of messages searched so far, and the step and text of each match."""
 
     def last(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
-        """Return the step and text of the last user message before a step that states the value. If the value is
-        UNSEEN, a statement of any value is accepted.
-        """
+        """Return the last user message before a step that states the value, or any value if it is UNSEEN."""
         forms = _stating(field, value)
         if not forms:
             return None
@@ -168,9 +166,7 @@ class Ledger(ShownThings):
     requests: Requests | None = None
     """What the user's request allows, if the pack needs this information."""
     stated: Callable[[str, Field, CallRecord], Any] | None = None
-    """Returns the raw value that the user stated before a call, or UNSEEN. Used for statements that code cannot
-    read.
-    """
+    """Returns the raw value that the user stated before a call, or UNSEEN, for statements that code cannot read."""
 
     def __init__(self, schema: Schema, vouched: Mapping[str, Any] | None = None) -> None:
         super().__init__(schema)
@@ -186,9 +182,7 @@ class Ledger(ShownThings):
         self._stating: dict[Pattern, tuple[int, list[int]]] = {}
         """For each pattern: the number of user messages searched so far, and the positions of its matches."""
         self.suspects: dict[tuple[str, str, str], tuple[int, list[CallRecord]]] = {}
-        """For each tool, entity and field: the number of results checked so far, and the results that may have failed
-        to show the field.
-        """
+        """For each tool, entity and field: how many results were checked, and those that may have missed it."""
         self._to_show: dict[int, CallRecord] = {}
         """Refused calls for which a shield made look-ups that the agent has not seen yet, keyed by step."""
 
@@ -218,9 +212,7 @@ class Ledger(ShownThings):
         self.observe_all(step, (event,), made)
 
     def observe_all(self, step: int, events: Sequence[Event], made: CallRecord | None = None) -> None:
-        """Add the next events, starting at `step`. `made` is the record for the first event if that event is a call
-        that was already judged.
-        """
+        """Add the next events. `made` is the record of the first event if that is a call already judged."""
         tools, calls, shows, answered = self.schema.called, self.calls, self.schema.shows, self.answers.add
         kinds, under_way = self._kinds, self.changes.under_way
         turn, start = self.turn, self.turn_start
@@ -283,9 +275,7 @@ class Ledger(ShownThings):
         self._begin_action(made)
 
     def suppose(self, made: CallRecord) -> CallRecord:
-        """Assume that an action ran while another action of the same call is being judged. Call `withdraw`
-        afterwards.
-        """
+        """Assume that an action ran, to judge another action of its call. Call `withdraw` afterwards."""
         supposed = CallRecord(replace(made.call, refused=False), self.step, made.start, made.tool, made.who)
         self._begin_action(supposed)
         return supposed
@@ -316,9 +306,7 @@ class Ledger(ShownThings):
                 self._kinds[entity].showing.append(made)
 
     def _shown_with(self, refused: CallRecord, told: Result, step: int) -> None:
-        """Record the look-ups that a shield made for a refused call. The agent received their results with the
-        refusal.
-        """
+        """Record a shield's look-ups for a refused call, whose results the agent received with the refusal."""
         call = refused.call
         for each in call.looked_up:
             if each.shown:
@@ -356,9 +344,7 @@ class Ledger(ShownThings):
             self._read(entity)
 
     def has_heard_all(self, step: int) -> bool:
-        """Whether every user message before a step was recorded. False if there are no messages at all, because a
-        log may omit them.
-        """
+        """Whether every user message before a step was recorded. False if none was, as logs may omit them."""
         return self.has_heard_since(-1, step) and bool(self.said) and self.said[0][0] < step
 
     def is_whole_before(self, step: int) -> bool:

@@ -97,9 +97,7 @@ def compile_path(text: str) -> Getter:
 
 
 def _gathered(start: Getter, steps: "Sequence[_Step]", scope: PathScope) -> Any:
-    """Return the values at a path that contains `*`. If the container is missing, return NOTHING rather than an
-    empty list.
-    """
+    """Return the values at a path with `*`. If the container is missing, return NOTHING, not an empty list."""
     first = next(place for place, step in enumerate(steps) if step in (None, "*"))
     wanted = list if steps[first] is None else dict
     held = _walk([(start(scope), scope.key)], steps[:first])
@@ -352,9 +350,7 @@ Unread = Literal["not_captured", "not_readable", "not_mapped", "not_told", "cont
 
 
 def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], value: Any) -> Unread | None:
-    """Return why a captured result does not show any part of an entity. None if it is a valid answer, such as an
-    empty list.
-    """
+    """Return why a captured result shows nothing of an entity. None for a valid answer, such as an empty list."""
     text = value if isinstance(value, str) else None
     if any(observation.when is not None for observation in observations):
         return None if text is None else "not_readable"
@@ -371,9 +367,7 @@ def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], val
 
 
 def _holds_something(value: Any) -> bool:
-    """Whether a result contains anything other than empty lists and records. A search without matches returns
-    nothing else.
-    """
+    """Whether a result contains more than empty lists and records, as a search without matches returns."""
     if isinstance(value, dict):
         return any(map(_holds_something, cast("dict[str, Any]", value).values()))
     if isinstance(value, list):

@@ -40,9 +40,7 @@ _QUOTES = "\"'\u201c\u2018\u00ab`"
 
 
 def own_fields(fields: Mapping[str, str], vouched: Callable[[str], bool]) -> frozenset[str] | None:
-    """Return the normalised names of the fields that identify a record. None means that any field may identify it,
-    because no field names an author.
-    """
+    """Return the normalised names of the fields that identify a record. None (all fields) if none names an author."""
     words = {name: {*_words(name)} for name in fields}
     if not any(_is_who(words[name]) and not _is_nobody(value) for name, value in fields.items()):
         return None
@@ -84,13 +82,9 @@ def _words(name: str) -> list[str]:
 
 OriginKind = Literal["user", "host", "record", "text", "nowhere"]
 TracedSource = Literal["user", "host", "record", "content", "agent"]
-"""The origin of a value: the user's words, the host's context, a complete field that a tool vouches for, any other
-part of a result, or the agent.
-"""
+"""The user's words, the host's context, a whole field that a tool vouches for, other result text, or the agent."""
 WORST_FIRST: tuple[TracedSource, ...] = ("agent", "content", "record", "host", "user")
-"""Sources in order of trust, starting with the least trusted. A combination of values is trusted as much as its
-least trusted part.
-"""
+"""Sources in order of trust. A combination of values is only as trusted as its least trusted part."""
 Way = Literal["exact", "normalised", "derived"]
 
 _NUMBERS = 200
@@ -254,9 +248,7 @@ class Provenance:
         return bare != value and self.is_said(bare, before=before)
 
     def ways_back(self, value: str | float, *, before: int) -> tuple[list[int], list[int]]:
-        """Return the steps of writes with a value as an argument. Also return the steps of results that showed the
-        value later.
-        """
+        """Return the steps of writes with a value as an argument, and of results that showed it later."""
         spelling = spell(value)
         if spelling is None:
             return [], []

@@ -180,9 +180,7 @@ class ResultPlaces:
                 yield value
 
     def in_every_record(self, value: str, field: str) -> bool:
-        """Whether several records have a field, and this field contains a certain value in all of them, alone or in a
-        list.
-        """
+        """Whether several records have a field, and all of them have this value in it, alone or in a list."""
         records = {place.record for place in self._whole.get(_folded(value), ()) if place.top == field}
         return len(records) > 1 and len(records) == self._having[field]
 

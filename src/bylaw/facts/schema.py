@@ -37,9 +37,7 @@ class CardFact(Struct, frozen=True):
     """How to format the value, with the keys `title`, `currency` and `unit`."""
     compute: Callable[[Mapping[str, Any], FactSource], Computed]
     reads: frozenset[str] = frozenset()
-    """The fields that the expression reads, as `Entity.field`. If it reads several entities, each attribute is
-    listed for all of them.
-    """
+    """The fields that the expression reads, as `Entity.field`. If unsure of the entity, each one is listed."""
     unnamed: frozenset[str] = frozenset()
     """Entities that the expression looks up by keys that are not arguments of the call."""
 
@@ -60,9 +58,7 @@ class Change(Struct, frozen=True):
     by_result: bool = False
     """Whether the result names the entities. Until it arrives, the change applies to all entities of that kind."""
     is_through: bool = False
-    """Whether a reference in another entity identifies the changed entity. If the reference is unknown, any entity of
-    that kind may change.
-    """
+    """Whether another entity's field identifies the entity. If that field is unknown, any entity may change."""
     when: Expression | None = None
     """The condition under which the write changes the entity."""
     set: dict[str, tuple[str, Getter]] = {}
@@ -175,9 +171,7 @@ def effect_on(
     result: Any = NOTHING,
     find: Finder | None = None,
 ) -> Any:
-    """Return a field's value after a write, given the write's arguments and, once known, its result. NOTHING if
-    unknown.
-    """
+    """Return a field's value after a write with these arguments and this result. NOTHING if unknown."""
     after: Any = NOTHING
     for effect in effects:
         if effect.entity != entity.name:
@@ -236,9 +230,7 @@ def _items(each: str, scope: PathScope) -> Sequence[tuple[Any, Any]]:
 
 class ShownResults(Protocol):
     def results(self, tool: str, match: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-        """Return records of the form `{arguments, value, step}` for the calls whose arguments equal `match`, oldest
-        first.
-        """
+        """Return `{arguments, value, step}` for each call whose arguments equal `match`, oldest first."""
         ...
 
 
@@ -265,9 +257,7 @@ class Schema(Struct, frozen=True):
     """Whether actions may appear as calls, as they do in a pack's cases."""
     writing: frozenset[str] = frozenset()
     ways: Mapping[tuple[str, str], Sequence[ReadTool]] = {}
-    """For each entity and field: the look-ups that take a key and may show the field, starting with the declared
-    `read`.
-    """
+    """For each entity and field: the look-ups by key that may show it, starting with the entity's `read`."""
     is_told: bool = False
     """Whether any facts come from the user's words."""
     zone: tzinfo | None = None

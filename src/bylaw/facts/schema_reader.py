@@ -60,9 +60,7 @@ class PathReader:
         self.faults = faults
         self._source, self._tool_source = source, tool_source
         self._compile = compile
-        """Compiles an expression, given its text and its location. (This package does not import the guard
-        language.)
-        """
+        """Compiles an expression, given its text and location. Passed in, as `guard` is above this package."""
 
     def value(self, path: Any, at: YamlPath) -> Getter:
         """Compile a path. A value that is not a path is a constant."""
@@ -222,9 +220,7 @@ class ChangeReader:
         return found
 
     def _moved_unsaid(self, tool: Tool, said: set[str]) -> None:
-        """Report entities that an effect changes but `changes` does not list. Their old values would otherwise still be
-        considered current.
-        """
+        """Report entities that an effect changes but `changes` omits: their old values would stay current."""
         made = [body for body in tool.effects if _is_by_result(body)]  # New entities were never shown before.
         for name in dict.fromkeys(str(body.as_) for body in tool.effects if body not in made):
             if name in self._paths.entities and name not in said:
@@ -327,9 +323,7 @@ class SchemaReader:
         compared_with_none: Collection[str] = (),
         actions: "Actions | None" = None,
     ) -> None:
-        """`compared_with_none` contains the fields that guards compare with None. `actions` contains the pack's
-        actions.
-        """
+        """`compared_with_none` contains the fields that guards compare with None."""
         self._actions = actions
         self._pages = actions.pages if actions is not None else None
         self._file, located, self.faults = read_record(source or Located("entities.yaml", {}, {}), EntitiesFile)

@@ -135,9 +135,7 @@ def _traced(provenance: Provenance, value: str | float, before: int) -> Traced:
 
 
 def origins_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> list[ArgumentOrigin]:
-    """Return the origin of each of a call's arguments. For a combined value, this is the origin of its least trusted
-    part.
-    """
+    """Return the origin of each argument of a call. A list or record has the origin of its least trusted part."""
     provenance = ledger.provenance(context)
     found: list[ArgumentOrigin] = []
     for name, value in at.call.arguments.items():
@@ -242,9 +240,7 @@ class SeenFacts:
         return whole
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """Return the origin of a value. For a list, return the origin of its least trusted part. UNSEEN if the history
-        is incomplete.
-        """
+        """Return the origin of a value, or of a list's least trusted part. UNSEEN if the history has gaps."""
         self._is_asked_more = True
         return trace_of(self._ledger, self._at, self._context, value)
 
@@ -332,9 +328,7 @@ class Testimony:
         self._context = context
 
     def read(self, field: Field, *, is_checked: bool = False) -> Any:
-        """Return the value, or UNSEEN. With `is_checked`, text and numbers are accepted only if a result also shows
-        them, and a missing statement proves nothing.
-        """
+        """Return the value, or UNSEEN. With `is_checked`, require a result that shows the value too."""
         if field.origin == "context":
             given = self._context.get(field.name)
             # An empty string is not treated as a value: two empty names do not mean the same customer.
@@ -413,9 +407,7 @@ def _value(saying: Saying, match: Match) -> Any:
 
 
 def _stated(field: Field, match: Match) -> Any:
-    """Return the value expressed by the matched words. A date may be given in words. UNSEEN if the date is
-    ambiguous.
-    """
+    """Return the value of the matched words, which may spell out a date. UNSEEN if a date is ambiguous."""
     said = match[match.lastindex or 0]
     if field.type != "date" or not isinstance(said, str):
         return coerce(field, said)
@@ -427,9 +419,7 @@ FOREVER = 1 << 60
 
 
 class _LookedUp:
-    """The facts that a shield looked up for one call. They were true just before the turn, but the agent has not seen
-    them.
-    """
+    """The facts that a shield looked up for one call: true just before its turn, but not seen by the agent."""
 
     def __init__(self, ledger: Ledger, at: CallRecord) -> None:
         self._changes, self._at = ledger.changes, at
@@ -465,9 +455,7 @@ class HindsightFacts:
         self._at = at
         self._looked_up = _LookedUp(ledger, at) if at.call.looked_up else None
         self._seen = SeenFacts(ledger, at, context)
-        """Facts that no database contains. They are based on what was said and shown before the call, not on what was
-        confirmed later.
-        """
+        """Facts that no database contains. They rest on what was said and shown before the call."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         if field.origin != "system" or entity.origin == "conversation":

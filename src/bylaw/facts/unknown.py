@@ -43,9 +43,7 @@ TEXT = 500
 
 
 class Stuck(Exception):
-    """Raised if a path cannot continue without the value of an Unknown. The path ends as undetermined, not as a
-    failure.
-    """
+    """Raised if a path needs the value of an Unknown. The path ends as undetermined, not as a failure."""
 
     def __init__(self, unknown: "Unknown") -> None:
         self.unknown = unknown

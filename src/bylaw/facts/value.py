@@ -116,9 +116,7 @@ def read_amount(text: str) -> Decimal:
 
 @lru_cache(maxsize=4096)
 def amount_of(text: str) -> Amount | None:
-    """Return the amount if an untyped string is certainly an amount. Letters before digits may also form an id (`R2`,
-    `TOP 5`).
-    """
+    """Return the amount if text certainly is one. Letters before digits may also form an id (`R2`, `TOP 5`)."""
     if len(text) > _LONGEST or text[:1].isdigit() == text[-1:].isdigit():
         return None
     try:
@@ -155,9 +153,7 @@ def written_number(text: str, what: str = "a number") -> str:
 _TRUE = frozenset({"true", "yes", "y", "1"})
 _FALSE = frozenset({"false", "no", "n", "0"})
 _DIGITS = 100
-"""The maximum number of digits before or after the decimal point. Exact arithmetic on `1e-999999999` would never
-finish.
-"""
+"""The most digits on either side of the decimal point. Exact arithmetic on `1e-999999999` would never finish."""
 _NO_AMOUNT = Decimal("NaN")
 _WHOLE = 10**_DIGITS
 _SHORT = 64
@@ -178,18 +174,19 @@ def coerce(field: Field, raw: Any) -> Any:
     if raw.__class__ is Contradicted:
         return one_of(field, raw.values)
     if field.type == "enum":
-        word = raw if isinstance(raw, str) else _text(raw)
+        word = _text(raw)
         if word in field.values or not field.values:
             return word
         raise ValueError(f"`{word}` is not one of {', '.join(field.values)}")
-    value = _READ[field.type](raw)
+    read, fault = _READ[field.type]
+    value = read(raw)
+    if value is None:
+        raise ValueError(f"`{_text(raw)[:40]}` {fault}")
     return amount_in(value, field.currency) if field.currency and value.__class__ is Decimal else value
 
 
 def one_of(field: Field, raw: Iterable[Any]) -> Any:
-    """Return the value if all values are equal. Otherwise, return a `OneOf` of them, or UNSEEN if one of them is
-    unknown.
-    """
+    """Return the one value, a `OneOf` of several different values, or UNSEEN if one of them is unknown."""
     values: list[Any] = []
     for each in raw:
         value = coerce(field, each)
@@ -338,6 +335,8 @@ def plain(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, bool):
@@ -347,32 +346,24 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _integer(raw: Any) -> int:
-    if isinstance(raw, bool):
-        raise ValueError(f"`{raw}` is not a whole number")
-    if isinstance(raw, int):
-        return raw
-    if isinstance(raw, float | Decimal) and math.isfinite(raw) and abs(raw) < _WHOLE and raw == int(raw):
-        return int(raw)
+def _integer(raw: Any) -> int | None:
     if isinstance(raw, str):
         return int(written_number(raw))
-    raise ValueError(f"`{_text(raw)[:40]}` is not a whole number")
+    if isinstance(raw, float | Decimal) and (not math.isfinite(raw) or abs(raw) >= _WHOLE or raw != int(raw)):
+        return None
+    return int(raw) if isinstance(raw, int | float | Decimal) and not isinstance(raw, bool) else None
 
 
-def _number(raw: Any) -> int | float:
-    if isinstance(raw, bool):
-        raise ValueError(f"`{raw}` is not a number")
-    if not isinstance(raw, int | float | str | Decimal):
-        raise ValueError(f"`{_text(raw)[:40]}` is not a number")
+def _number(raw: Any) -> int | float | None:
+    if isinstance(raw, bool) or not isinstance(raw, int | float | str | Decimal):
+        return None
     number = raw if isinstance(raw, int | float) else float(written_number(raw) if isinstance(raw, str) else raw)
-    if isinstance(number, float) and not math.isfinite(number):
-        raise ValueError(f"`{_text(raw)[:40]}` is not a number")
-    return number
+    return number if isinstance(number, int) or math.isfinite(number) else None
 
 
-def _money(raw: Any) -> Decimal:
+def _money(raw: Any) -> Decimal | None:
     if isinstance(raw, bool):
-        raise ValueError(f"`{raw}` is not an amount")
+        return None
     if isinstance(raw, Decimal):
         amount = raw
     else:
@@ -380,70 +371,54 @@ def _money(raw: Any) -> Decimal:
         try:
             amount = read_amount(text) if len(text) <= _DIGITS else _NO_AMOUNT
         except InvalidOperation:
-            amount = _NO_AMOUNT
-    if not amount.is_finite() or abs(amount.adjusted()) > _DIGITS:
-        raise ValueError(f"`{_text(raw)[:40]}` is not an amount")
-    return amount
+            return None
+    return amount if amount.is_finite() and abs(amount.adjusted()) <= _DIGITS else None
 
 
-def _boolean(raw: Any) -> bool:
-    if isinstance(raw, bool):
-        return raw
-    if isinstance(raw, int) and raw in (0, 1):
-        return bool(raw)
-    if isinstance(raw, str):
-        word = raw.strip().lower()
-        if word in _TRUE:
-            return True
-        if word in _FALSE:
-            return False
-    raise ValueError(f"`{_text(raw)[:40]}` is neither true nor false")
+def _boolean(raw: Any) -> bool | None:
+    if isinstance(raw, int):
+        return bool(raw) if raw in (0, 1) else None
+    word = raw.strip().lower() if isinstance(raw, str) else ""
+    return True if word in _TRUE else False if word in _FALSE else None
 
 
-def _date(raw: Any) -> date:
+def _date(raw: Any) -> date | None:
     if isinstance(raw, datetime):
         return raw.date()
-    if isinstance(raw, date):
-        return raw
     if isinstance(raw, str):
         return date.fromisoformat(raw) if len(raw) == 10 else datetime.fromisoformat(raw).date()
-    raise ValueError(f"`{_text(raw)[:40]}` is not a date")
+    return raw if isinstance(raw, date) else None
 
 
-def _datetime(raw: Any) -> datetime:
-    if isinstance(raw, datetime):
-        return raw
-    if isinstance(raw, date):
-        return datetime(raw.year, raw.month, raw.day)
+def _datetime(raw: Any) -> datetime | None:
     if isinstance(raw, str):
         return datetime.fromisoformat(raw)
-    raise ValueError(f"`{_text(raw)[:40]}` is not a time")
-
-
-def _string(raw: Any) -> str:
-    return raw if isinstance(raw, str) else _text(raw)
+    if isinstance(raw, date) and not isinstance(raw, datetime):
+        return datetime(raw.year, raw.month, raw.day)
+    return raw if isinstance(raw, datetime) else None
 
 
 def _list(raw: Any) -> Any:
-    if isinstance(raw, (list, tuple)):
-        return UNSEEN if holds_contradiction(raw) else cast(Any, raw)
-    raise ValueError(f"`{_text(raw)[:40]}` is not a list")
+    return _without_contradiction(raw) if isinstance(raw, (list, tuple)) else None
 
 
 def _object(raw: Any) -> Any:
-    if isinstance(raw, (dict, list, Mapping)):
-        return UNSEEN if holds_contradiction(raw) else cast(Any, raw)
-    raise ValueError(f"`{_text(raw)[:40]}` is not an object")
+    return _without_contradiction(raw) if isinstance(raw, (dict, list, Mapping)) else None
 
 
-_READ: dict[FieldType, Callable[[Any], Any]] = {
-    "string": _string,
-    "integer": _integer,
-    "number": _number,
-    "money": _money,
-    "boolean": _boolean,
-    "date": _date,
-    "datetime": _datetime,
-    "list": _list,
-    "object": _object,
+def _without_contradiction(raw: Any) -> Any:
+    return UNSEEN if holds_contradiction(raw) else raw
+
+
+_READ: dict[FieldType, tuple[Callable[[Any], Any], str]] = {
+    "string": (_text, ""),
+    "integer": (_integer, "is not a whole number"),
+    "number": (_number, "is not a number"),
+    "money": (_money, "is not an amount"),
+    "boolean": (_boolean, "is neither true nor false"),
+    "date": (_date, "is not a date"),
+    "datetime": (_datetime, "is not a time"),
+    "list": (_list, "is not a list"),
+    "object": (_object, "is not an object"),
 }
+"""The reader of each type, which returns None for a value of another type, and the error message for such a value."""

@@ -117,9 +117,7 @@ def word(value: str, all_but: bool) -> Words:
 
 @lru_cache(maxsize=_KEPT)
 def span_of(order: Order, at: Number, step: int | None) -> Spans:
-    """Return the set of all x for which `x order at` holds. `step` is the distance between possible values, or None
-    if they are dense.
-    """
+    """Return all x for which `x order at` holds, on a grid of `step` or, if None, on the whole line."""
     before, after = _settle(Cut(at), step), _settle(Cut(at, True), step)
     match order:
         case "==":

@@ -63,9 +63,7 @@ class Snapshot:
         """Keys of writes without a record. Such a write may have changed a record with a similar key."""
         self._undeclared: list[UndeclaredCall] = []
         self._perhaps_more: set[str] = set()
-        """Entities that may have more records. A write may have created a record, or changed one that only its lost
-        result names.
-        """
+        """Entities that may have more records: a write may have created one, or changed one that it does not name."""
 
     def fork(self) -> "Snapshot":
         return Snapshot(self._schema, self._reader, self._lister)

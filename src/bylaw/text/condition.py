@@ -122,9 +122,7 @@ def _lowered(text: str) -> str:
 
 @lru_cache(maxsize=2048)
 def _sentences(text: str) -> tuple[str, ...]:
-    """Return the sentences and lines of the text, in lower case. If the text is very long, return only the first and
-    last ones.
-    """
+    """Return the sentences and lines in lower case. Of a very long text, return the first and last ones."""
     plain = _lowered(text)
     found: list[str] = []
     start = 0

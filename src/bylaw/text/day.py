@@ -46,9 +46,7 @@ class Day(NamedTuple):
 
 
 def month_number(word: str) -> int:
-    """Return the number of a month, from 1 to 12. Abbreviations such as `Mar` are accepted. Return 0 for any other
-    word.
-    """
+    """Return the number of a month, given its name or an abbreviation such as `Mar`. 0 for any other word."""
     start = word.lower()[:3]
     return next((at for at, month in enumerate(MONTHS, 1) if month[:3] == start), 0)
 
@@ -122,9 +120,7 @@ _WRITTEN = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s?([smhd]?)")
 
 
 def read_duration(text: str, *, unit: bool = False) -> float | None:
-    """Return a positive duration in seconds, or None for any other text. If `unit` is set, the text must contain a
-    unit.
-    """
+    """Return a positive duration in seconds, or None for any other text. With `unit`, a unit is required."""
     found = _WRITTEN.fullmatch(text.strip())
     if found is not None and unit and not found[2]:
         return None

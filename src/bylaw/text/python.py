@@ -20,9 +20,7 @@ def parse_python(text: str | bytes, file: str = "<unknown>", mode: str = "exec")
 
 
 def text_of(source: str, node: ast.stmt) -> str:
-    """Return the source of a node. This is faster than `ast.get_source_segment`, which scans the whole source each
-    time.
-    """
+    """Return the source of a node, faster than `ast.get_source_segment`, which scans the whole source each time."""
     assert node.end_lineno is not None
     lines = _lines(source)[node.lineno - 1 : node.end_lineno]
     lines[-1] = lines[-1].encode()[: node.end_col_offset].decode()

@@ -45,9 +45,7 @@ class Spelling:
 
     @cached_property
     def runs(self) -> tuple[tuple[str, ...], ...]:
-        """The runs of letters and digits in each kind of spelling. A matching text contains all runs of at least one
-        kind.
-        """
+        """For each kind of spelling, the runs of letters and digits. A matching text has all runs of one kind."""
         if self.is_number:
             return tuple(runs_of(part.lstrip("-")) for part in self._parts)
         found = _DATE.fullmatch(self.written[0]) if self._parts else None
@@ -183,9 +181,7 @@ def _is_said(whole: str, part: str, text: str) -> bool:
 _UNIT = re.compile(
     r"(?:[kmgt]i?b|[kmg]bps|kg|mg|km|cm|mm|ml|lbs?|oz|ft|hrs?|mins?|kwh|eur|usd|gbp|chf)(?!\w)", re.IGNORECASE
 )
-"""Matches a unit directly after a number, as in 0.5gb. Units that multiply the number, such as `k` and `m`, are
-excluded.
-"""
+"""Matches a unit after a number, as in 0.5gb, but not `k` and `m`, which multiply the number."""
 _CENTS = re.compile(r"[.,]\d\d(?!\w|[.,]\d)")
 _AFTER_LETTERS = re.compile(r"(?:^|[^\w.-])[a-z]{1,3}$", re.IGNORECASE)
 """Matches a currency code directly before an amount, as in R500.00 and CHF12.50."""
@@ -199,9 +195,7 @@ def _begins(text: str, here: int) -> bool:
 
 
 def _date(text: str) -> tuple[tuple[str, ...], tuple[int, int, int] | None]:
-    """Return parts of a date, and the date's year, month and day. Text with the date contains at least one of the
-    parts.
-    """
+    """Return the date, and parts of which any text with the date contains at least one."""
     match = _DATE.fullmatch(text)
     if match is None or not 1 <= int(match[2]) <= 12:
         return (), None
