@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from bylaw.facts.provenance import Provenance, Traced
-from bylaw.facts.seen import derive
+from bylaw.facts.seen import origin_of
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Event
 from tests.facts.test_traced import talk
@@ -20,7 +20,7 @@ ORDER = json.dumps({"placed": "2025-03-12T09:00:00", "first": "Ann", "family": "
 
 def found(events: list[Event], value: Any) -> Traced:
     provenance = Provenance(events, tools=TOOLS)
-    return derive(provenance, value, provenance.trace(value, before=len(events)), before=len(events))
+    return origin_of(provenance, value, before=len(events))
 
 
 def test_a_part_of_a_records_field_is_what_anybody_may_have_written_there():

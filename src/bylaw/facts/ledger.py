@@ -213,54 +213,33 @@ class Ledger(ShownThings):
 
     def observe_all(self, step: int, events: Sequence[Event], made: CallRecord | None = None) -> None:
         """Add the next events. `made` is the record of the first event if that is a call already judged."""
-        tools, calls, shows, answered = self.schema.called, self.calls, self.schema.shows, self.answers.add
-        kinds, under_way = self._kinds, self.changes.under_way
-        turn, start = self.turn, self.turn_start
+        tools, calls, turn, start = self.schema.called, self.calls, self.turn, self.turn_start
         self._events += events
         for event in events:
             # A failing `isinstance` check is slow, and attribute access is fastest if the type is always the same.
             if type(event) is Result:
                 asked = calls.get(event.call) if event.call is not None else None
                 if asked is not None and asked.result is None and not asked.call.refused:
-                    asked.result, asked.delivered = event, step
-                    answered(asked)
-                    tool = asked.tool
-                    if tool is None or tool.effect == "write":
-                        self._write_answered(asked, event)
-                    shown = shows.get(asked.call.tool)
-                    if shown is not None:
-                        for entity in shown:
-                            kinds[entity].showing.append(asked)
-                    if asked.actions:
-                        self._actions_answered(asked, event, step)
+                    for each in (asked, *asked.actions):
+                        self._deliver(each, event, step)
                 elif event.call is None:
                     self.strays.append(step)
                 elif self._to_show and event.call in self._to_show:
                     self._shown_with(self._to_show.pop(event.call), event, step)
             elif type(event) is Call:
                 if event.turn != turn:
-                    turn = event.turn
-                    start = step
+                    turn, start = event.turn, step
                 if made is None:
                     who = TO_USER if event.by == "user" else event.agent
                     made = CallRecord(event, step, start, tools.get(event.tool), who)
                 calls[step] = made
-                if event.refused:
-                    made.accepted, made.delivered = False, step
-                    if event.looked_up:
-                        self._to_show[step] = made
-                if under_way:
-                    self.changes.ask(made)
-                tool = made.tool
-                if tool is None or tool.effect == "write":
-                    self.writes.append(made)
-                    if not event.refused:
-                        self.changes.write(made, self.finder(made))
+                if event.refused and event.looked_up:
+                    self._to_show[step] = made
+                self._begin(made)
                 made = None
             else:
                 if event.turn != turn:
-                    turn = event.turn
-                    start = step
+                    turn, start = event.turn, step
                 # An answer to a card is not a statement.
                 if event.by == "user" and event.confirmation is None:
                     self.said.append((step, event.text))
@@ -272,12 +251,12 @@ class Ledger(ShownThings):
     def perform(self, asked: CallRecord, made: CallRecord) -> None:
         """Add an action performed by the last observed call."""
         asked.actions = (*asked.actions, made)
-        self._begin_action(made)
+        self._begin(made)
 
     def suppose(self, made: CallRecord) -> CallRecord:
         """Assume that an action ran, to judge another action of its call. Call `withdraw` afterwards."""
         supposed = CallRecord(replace(made.call, refused=False), self.step, made.start, made.tool, made.who)
-        self._begin_action(supposed)
+        self._begin(supposed)
         return supposed
 
     def withdraw(self, supposed: CallRecord) -> None:
@@ -286,24 +265,28 @@ class Ledger(ShownThings):
         supposed.delivered = -1
         self.changes.end(supposed)
 
-    def _begin_action(self, made: CallRecord) -> None:
+    def _begin(self, made: CallRecord) -> None:
+        """Record the start of a call or an action."""
+        refused = made.call.refused
+        if refused:
+            made.accepted, made.delivered = False, made.step
         if self.changes.under_way:
             self.changes.ask(made)
         if made.tool is None or made.tool.effect == "write":
             self.writes.append(made)
-            if not made.call.refused:
+            if not refused:
                 self.changes.write(made, self.finder(made))
-        if made.call.refused:
-            made.accepted, made.delivered = False, made.step
 
-    def _actions_answered(self, asked: CallRecord, result: Result, step: int) -> None:
-        for made in asked.actions:
-            made.result, made.delivered = result, step
-            self.answers.add(made)
-            if made.tool is None or made.tool.effect == "write":
-                self._write_answered(made, result)
-            for entity in self.schema.shows.get(made.call.tool, ()):
-                self._kinds[entity].showing.append(made)
+    def _deliver(self, made: CallRecord, result: Result, step: int) -> None:
+        """Record the result of a call or an action."""
+        made.result, made.delivered = result, step
+        self.answers.add(made)
+        if made.tool is None or made.tool.effect == "write":
+            made.accepted = accepted(made.tool, result)
+            self.changes.end(made)
+            self.changes.answer(made, result, self.finder(made))
+        for entity in self.schema.shows.get(made.call.tool, ()):
+            self._kinds[entity].showing.append(made)
 
     def _shown_with(self, refused: CallRecord, told: Result, step: int) -> None:
         """Record a shield's look-ups for a refused call, whose results the agent received with the refusal."""
@@ -312,16 +295,8 @@ class Ledger(ShownThings):
             if each.shown:
                 asked = Call(each.tool, each.arguments, turn=call.turn, agent=call.agent, time=call.time)
                 made = CallRecord(asked, refused.step, refused.start, self.schema.tools.get(each.tool), refused.who)
-                made.result = Result(told.call, each.content, each.failed or None, tool=each.tool, time=told.time)
-                made.delivered = step
-                self.answers.add(made)
-                for entity in self.schema.shows.get(each.tool, ()):
-                    self._kinds[entity].showing.append(made)
-
-    def _write_answered(self, made: CallRecord, result: Result) -> None:
-        made.accepted = accepted(made.tool, result)
-        self.changes.end(made)
-        self.changes.answer(made, result, self.finder(made))
+                result = Result(told.call, each.content, each.failed or None, tool=each.tool, time=told.time)
+                self._deliver(made, result, step)
 
     def provenance(self, context: Mapping[str, Any]) -> Provenance:
         if self._provenance is None:

@@ -28,7 +28,7 @@ from bylaw.facts.entity import (
 )
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.observation import NOTHING
-from bylaw.facts.provenance import WORST_FIRST, Provenance, Traced
+from bylaw.facts.provenance import WORST_FIRST, Provenance, Traced, TracedSource
 from bylaw.facts.result_places import leaf_values, with_keys
 from bylaw.facts.shown import KnownThing, SeenThing, Shown, beside, common_value, shown_before
 from bylaw.facts.value import coerce, key_of
@@ -46,31 +46,32 @@ _LETTERS = 3
 _DIGITS = 6
 
 
-def derive(provenance: Provenance, value: str | float, traced: Traced, *, before: int) -> Traced:
-    """Return the origin of a value that was assembled from other values, if its parts are found. Otherwise, return
-    `traced`.
+def origin_of(provenance: Provenance, value: str | float, *, before: int) -> Traced:
+    """Return the origin of a value. If it was assembled from other values, its parts are traced.
 
     A sum may match by chance, so it is still treated as the agent's own value. `parts` lists the candidates.
     """
+    traced = provenance.trace(value, before=before)
     if traced.source != "agent":
         return traced
     if isinstance(value, str):
         pieces = [piece for piece in _JOINTS.split(value) if piece]
-        may_join = 2 <= len(pieces) <= _PIECES and all(len(piece) >= _LETTERS for piece in pieces)
-        return _joined([provenance.trace(each, before=before) for each in pieces], traced) if may_join else traced
-    terms = _terms(float(value), provenance.numbers(before=before))
-    if terms is None:
-        return traced
-    sources = sorted({provenance.trace(term, before=before).source for term in terms}, key=WORST_FIRST.index)
-    return replace(traced, how="derived", parts=tuple(sources))
+        if not 2 <= len(pieces) <= _PIECES or any(len(piece) < _LETTERS for piece in pieces):
+            return traced
+        found = [provenance.trace(each, before=before) for each in pieces]
+        worst = min(found, key=_trust)
+        return traced if worst.source == "agent" else replace(worst, how="derived", is_whole=False, parts=_parts(found))
+    terms = _terms(float(value), provenance.numbers(before=before)) or ()
+    found = [provenance.trace(term, before=before) for term in terms]
+    return replace(traced, how="derived", parts=_parts(found)) if found else traced
 
 
-def _joined(found: Sequence[Traced], traced: Traced) -> Traced:
-    worst = min(found, key=lambda each: WORST_FIRST.index(each.source))
-    if worst.source == "agent":
-        return traced
-    parts = sorted({each.source for each in found}, key=WORST_FIRST.index)
-    return replace(worst, how="derived", is_whole=False, parts=tuple(parts))
+def _trust(traced: Traced) -> int:
+    return WORST_FIRST.index(traced.source)
+
+
+def _parts(found: Sequence[Traced]) -> tuple[TracedSource, ...]:
+    return tuple(dict.fromkeys(each.source for each in sorted(found, key=_trust)))
 
 
 def _terms(value: float, numbers: Sequence[float]) -> tuple[float, float] | None:
@@ -84,7 +85,6 @@ def _terms(value: float, numbers: Sequence[float]) -> tuple[float, float] | None
     return None
 
 
-_NONE = Traced("agent")
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,39}")
 """Matches a field name. A label may be any text that its author chose."""
 
@@ -116,40 +116,7 @@ class ArgumentOrigin(Struct, frozen=True):
         return told
 
 
-def trace_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any], value: Any) -> Mapping[str, Any] | NoValue:
-    """Return the origin of a value in the form read by guards. For a list or record, return the origin of its least
-    trusted part.
-
-    Returns UNSEEN if the value was not found and a message or result was not captured.
-    """
-    provenance = ledger.provenance(context)
-    found = [_traced(provenance, part, at.start) for part in _parts(value, at)] or [_NONE]
-    worst = min(found, key=lambda traced: WORST_FIRST.index(traced.source))
-    if worst.source in ("agent", "content") and not ledger.is_whole_before(at.start):
-        return UNSEEN
-    return worst.record()
-
-
-def _traced(provenance: Provenance, value: str | float, before: int) -> Traced:
-    return derive(provenance, value, provenance.trace(value, before=before), before=before)
-
-
-def origins_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> list[ArgumentOrigin]:
-    """Return the origin of each argument of a call. A list or record has the origin of its least trusted part."""
-    provenance = ledger.provenance(context)
-    found: list[ArgumentOrigin] = []
-    for name, value in at.call.arguments.items():
-        parts = _parts(value, at)
-        if not parts:
-            continue
-        traced = [(part, _traced(provenance, part, at.start)) for part in parts]
-        part, worst = min(traced, key=lambda each: WORST_FIRST.index(each[1].source))
-        writes, shown = provenance.ways_back(part, before=at.start)
-        found.append(ArgumentOrigin(name, worst, tuple(writes), tuple(shown)))
-    return found
-
-
-def _parts(value: Any, at: CallRecord) -> list[str | float]:
+def _leaves(value: Any, at: CallRecord) -> list[str | float]:
     if isinstance(value, str) and (value.count("@") > 1 or is_prose(value)) and (found := identifiers(value)):
         # Also list addresses that are joined into a single string, and identifiers inside a longer string.
         return [*found]
@@ -242,10 +209,25 @@ class SeenFacts:
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
         """Return the origin of a value, or of a list's least trusted part. UNSEEN if the history has gaps."""
         self._is_asked_more = True
-        return trace_of(self._ledger, self._at, self._context, value)
+        worst = min((traced for _, traced in self._traced(value)), key=_trust, default=Traced("agent"))
+        if worst.source in ("agent", "content") and not self._ledger.is_whole_before(self._at.start):
+            return UNSEEN
+        return worst.record()
 
     def origins(self) -> list[ArgumentOrigin]:
-        return origins_of(self._ledger, self._at, self._context)
+        """Return the origin of each argument. A list or record has the origin of its least trusted part."""
+        provenance = self._ledger.provenance(self._context)
+        found: list[ArgumentOrigin] = []
+        for name, value in self._at.call.arguments.items():
+            if traced := self._traced(value):
+                part, worst = min(traced, key=lambda each: _trust(each[1]))
+                writes, shown = provenance.ways_back(part, before=self._at.start)
+                found.append(ArgumentOrigin(name, worst, tuple(writes), tuple(shown)))
+        return found
+
+    def _traced(self, value: Any) -> list[tuple[str | float, Traced]]:
+        provenance, before = self._ledger.provenance(self._context), self._at.start
+        return [(part, origin_of(provenance, part, before=before)) for part in _leaves(value, self._at)]
 
     def objections(self) -> Sequence[str]:
         """Explain why the user's request does not cover the call."""
