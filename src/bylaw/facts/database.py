@@ -60,11 +60,8 @@ class _Placed:
                         continue
                     raise WorldError(f"an item of `{name}` has no key", place=self._place)
                 record = _shown(sighting)
-                if here.setdefault(sighting.key, record) != record:
-                    shown = ", ".join(map(str, sighting.key))
-                    message = f"two items of `{name}` have the key `{shown}` but differ"
-                    hint = "give each its own key, or collect them with `list: field`"
-                    raise WorldError(message, place=self._place, hint=hint)
+                hint = "give each its own key, or collect them with `list: field`"
+                _add(here, sighting.key, record, f"two items of `{name}`", self._place, hint)
                 index[sighting.key] = {**index.get(sighting.key, {}), **record}
         return index
 
@@ -79,17 +76,25 @@ class _Placed:
             yield scope, thing_at(stored.observation, scope)
 
 
+def _add(index: dict[Key, WorldRecord], key: Key, record: WorldRecord, what: str, place: str, hint: str = "") -> None:
+    if index.setdefault(key, record) != record:
+        shown = ", ".join(map(str, key))
+        raise WorldError(f"{what} have the key `{shown}` but differ", place=place, hint=hint)
+
+
 def _shown(sighting: Sighting, known: WorldRecord | None = None) -> WorldRecord:
     entity = sighting.observation.entity
     shown = {field: value for field in entity.fields if (value := sighting.show(field)) is not NOTHING}
     return {**(known or dict(zip(entity.key, sighting.key, strict=True))), **shown}
 
 
-def row_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table row, with any JSON in its text columns decoded."""
+def row_of(row: sqlite3.Row, entity: Entity | None = None) -> dict[str, Any]:
+    """Return a table row with decoded JSON: in the entity's list and object columns or, if None, in all columns."""
     made = dict(row)
     for name, value in made.items():
-        if isinstance(value, str) and value[:1] in ("{", "["):
+        field = entity.fields.get(name) if entity is not None else None
+        may_nest = entity is None or (field is not None and field.type in ("list", "object"))
+        if may_nest and isinstance(value, str) and value[:1] in ("{", "["):
             with suppress(ValueError, RecursionError):
                 made[name] = json.loads(value)
     return made
@@ -160,13 +165,12 @@ def _snapshot(schema: Schema, base: "_Tables | _Records", rows: Callable[[str], 
     placed = _Placed(rows, str(path))
     own = _Records(schema, {name: placed.things(name, places) for name, places in schema.stored.items()})
 
-    def record(entity: str, key: Key) -> WorldRecord | NoValue:
-        return (own if entity in schema.stored else base).record(entity, key)
+    def of(entity: str) -> _Records | _Tables:
+        return own if entity in schema.stored else base
 
-    def members(entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        return (own if entity in schema.stored else base).members(entity, match)
-
-    return Snapshot(schema, record, members)
+    return Snapshot(
+        schema, lambda name, key: of(name).record(name, key), lambda name, match: of(name).members(name, match)
+    )
 
 
 class _Tables:
@@ -213,7 +217,7 @@ class _Tables:
         if table not in self._every:
             hint = f"the database has {self._known()}"
             raise WorldError(f"there is no table `{table}`", place=str(self._path), hint=hint)
-        return [row_of(dict(row)) for row in self._base.execute(f'SELECT * FROM "{table}"')]
+        return [row_of(row) for row in self._base.execute(f'SELECT * FROM "{table}"')]
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
         if entity not in self._tables:
@@ -224,7 +228,7 @@ class _Tables:
                 self._cache.clear()
             declared = self._schema.entities[entity]
             row = self._row(declared, key)
-            known = self._cache[entity, key] = ABSENT if row is None else _record(_nested(declared), dict(row))
+            known = self._cache[entity, key] = ABSENT if row is None else row_of(row, declared)
         return known
 
     def _row(self, entity: Entity, key: Key) -> sqlite3.Row | None:
@@ -252,7 +256,7 @@ class _Tables:
         return [
             key_of([row[name] for name in declared.key])
             for row in rows
-            if not match or agrees(declared, _record(_nested(declared), dict(row)), match)
+            if not match or agrees(declared, row_of(row, declared), match)
         ]
 
 
@@ -281,19 +285,6 @@ def _forms(text: str) -> list[Any]:
         return [text]
     whole = int(text) if len(text) <= 20 and text.lstrip("-").isdecimal() else _WHOLE
     return [text, number, *([whole] if abs(whole) < _WHOLE else ())]
-
-
-def _nested(entity: Entity) -> list[str]:
-    """Return the fields that may have several values. Database columns store them as JSON."""
-    return [name for name, field in entity.fields.items() if field.type in ("list", "object")]
-
-
-def _record(nested: Sequence[str], row: dict[str, Any]) -> WorldRecord:
-    for name in nested:
-        if isinstance(row.get(name), str):
-            with suppress(ValueError, RecursionError):
-                row[name] = json.loads(row[name])
-    return row
 
 
 def _document(path: Path) -> Any:
@@ -400,7 +391,5 @@ def _indexed(entity: Entity, body: Any, path: Path) -> dict[Key, WorldRecord]:
         if lacking := [part for part in entity.key if part not in record]:
             raise WorldError(f"a record of `{entity.name}` has no `{lacking[0]}`", place=str(path))
         key = key_of([record[part] for part in entity.key])
-        if index.setdefault(key, record) != record:
-            shown = ", ".join(map(str, key))
-            raise WorldError(f"two records of `{entity.name}` have the key `{shown}` but differ", place=str(path))
+        _add(index, key, record, f"two records of `{entity.name}`", str(path))
     return index

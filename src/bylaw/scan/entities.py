@@ -76,7 +76,7 @@ def _sqlite_tables(path: Path) -> Iterator[Table]:
             quoted = '"' + name.replace('"', '""') + '"'
             columns = [dict(row) for row in base.execute(f"PRAGMA table_info({quoted})")]
             declared = sorted((each for each in columns if each["pk"]), key=lambda each: int(each["pk"]))
-            rows = [row_of(dict(row)) for row in base.execute(f"SELECT * FROM {quoted} LIMIT {_ROWS}")]
+            rows = [row_of(row) for row in base.execute(f"SELECT * FROM {quoted} LIMIT {_ROWS}")]
             entity = entity_name(name)
             key = tuple(str(each["name"]) for each in declared) or _unique(rows, entity)
             if is_name(entity) and key and all(map(is_name, key)):
