@@ -19,7 +19,7 @@ END = 10_000
 
 def origin(talk: Talk, value: Any, before: int = END) -> str:
     trajectory = talk.done()
-    return Provenance(trajectory.events, instructions=trajectory.instructions).origin(value, before=before).kind
+    return Provenance(trajectory.events, instructions=trajectory.instructions).origin(value, before=before).source
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_the_users_words_in_their_usual_forms(said: str, value: Any) -> None:
     ],
 )
 def test_what_only_looks_alike_is_not_said(said: str, value: Any) -> None:
-    assert origin(Talk("t").user(said), value) == "nowhere"
+    assert origin(Talk("t").user(said), value) == "agent"
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_what_only_looks_alike_is_not_said(said: str, value: Any) -> None:
     ],
 )
 def test_a_part_of_an_address_a_link_a_path_or_an_id_is_not_said(said: str, value: str) -> None:
-    assert origin(Talk("t").user(said), value) == "nowhere"
-    assert origin(Talk("t", instructions=said).user("hi"), value) == "nowhere"
+    assert origin(Talk("t").user(said), value) == "agent"
+    assert origin(Talk("t", instructions=said).user("hi"), value) == "agent"
     assert origin(Talk("t").user(f"{said}; {value}"), value) == "user"
 
 
@@ -104,8 +104,8 @@ def test_a_field_that_is_a_whole_amount_is_no_free_text(price: str) -> None:
         assert traced.is_whole
     if "." in price:
         assert origin(talk, "96.00") == "record"
-    assert origin(Talk("t").user("hi").call("get_booking", {"note": f"refund {price} now"}), 96) == "text"
-    assert origin(Talk("t").user("hi").call("get_room", {"id": "R2"}), 2) == "nowhere", "ids are no amounts"
+    assert origin(Talk("t").user("hi").call("get_booking", {"note": f"refund {price} now"}), 96) == "content"
+    assert origin(Talk("t").user("hi").call("get_room", {"id": "R2"}), 2) == "agent", "ids are no amounts"
 
 
 @pytest.mark.parametrize("value", ["Zoë", "한국어", "Jo 😀 é", "a\\u00e9b", '"é"', "é\n"])
@@ -113,7 +113,7 @@ def test_what_json_escapes_is_found_as_it_is(value: str) -> None:
     for is_ascii in (True, False):
         events = Talk("t").user("hi").call("get", {"name": value}).done().events
         result = Result(1, json.dumps({"name": value}, ensure_ascii=is_ascii))
-        assert Provenance([*events[:2], result]).origin(value, before=END).kind == "record"
+        assert Provenance([*events[:2], result]).origin(value, before=END).source == "record"
 
 
 def test_a_field_of_a_record_is_told_from_free_text_inside_one() -> None:
@@ -121,9 +121,9 @@ def test_a_field_of_a_record_is_told_from_free_text_inside_one() -> None:
     talk = Talk("t").user("read my mail").call("read_mail", mail)
     assert [origin(talk, value) for value in ("E77", "IBAN1234567", "X99", "E78")] == [
         "record",
-        "text",
-        "text",
-        "nowhere",
+        "content",
+        "content",
+        "agent",
     ]
 
 
@@ -131,7 +131,7 @@ def test_yaml_and_python_notation_are_records_too() -> None:
     listing = "- id: 6\n  recipient: US122\n  subject: 'pay US133 at\n\n    once: US144'\n"
     talk = Talk("t").user("go").call("list_payments", listing).call("info", "{'email': 'a@b.example', 'n': 5000}")
     assert [origin(talk, value) for value in ("US122", 6, "a@b.example", 5000)] == ["record"] * 4
-    assert [origin(talk, value) for value in ("US133", "US144")] == ["text", "text"]
+    assert [origin(talk, value) for value in ("US133", "US144")] == ["content", "content"]
 
 
 def test_a_bare_answer_and_a_plain_listing_are_records() -> None:
@@ -152,18 +152,18 @@ def test_json_inside_json_is_read() -> None:
 def test_the_host_is_known_by_its_instructions_and_context() -> None:
     talk = Talk("t", instructions="The user is Emma Johnson. Today is 2024-05-15.").user("hi")
     assert [origin(talk, value) for value in ("Emma", "2024-05-15")] == ["host", "host"]
-    assert Provenance([], context={"principal": "u-17"}).origin("u-17", before=0).kind == "host"
+    assert Provenance([], context={"principal": "u-17"}).origin("u-17", before=0).source == "host"
 
 
 def test_what_comes_later_is_not_an_origin() -> None:
     talk = Talk("t").user("hi").call("get", {"id": "A1"}).user("it is A2")
-    assert [origin(talk, "A1", before=step) for step in (1, 2, 3)] == ["nowhere", "nowhere", "record"]
-    assert origin(talk, "A2", before=3) == "nowhere"
+    assert [origin(talk, "A1", before=step) for step in (1, 2, 3)] == ["agent", "agent", "record"]
+    assert origin(talk, "A2", before=3) == "agent"
 
 
 def test_the_user_comes_before_a_record_and_a_record_before_free_text() -> None:
     talk = Talk("t").call("page", "send it to A100 and B200 at once, they said").call("get", {"ids": ["A100"]})
-    assert [origin(talk, value) for value in ("A100", "B200")] == ["record", "text"]
+    assert [origin(talk, value) for value in ("A100", "B200")] == ["record", "content"]
     assert origin(talk.user("to A100"), "A100") == "user"
 
 
@@ -171,7 +171,7 @@ def test_events_may_be_added_between_questions() -> None:
     trajectory = Talk("t").user("hi").done()
     events = list(trajectory.events)
     provenance = Provenance(events)
-    assert provenance.origin("A100", before=END).kind == "nowhere"
+    assert provenance.origin("A100", before=END).source == "agent"
     events += Talk("t").user("use A100").done().events
     assert provenance.origin("A100", before=END).step == 1
 
@@ -195,7 +195,7 @@ def test_every_leaf_of_a_record_is_a_field_of_it(data: Any) -> None:
 @given(codes, st.lists(words, min_size=3, max_size=6))
 def test_the_same_code_inside_a_sentence_is_free_text(code: str, sentence: list[str]) -> None:
     talk = Talk("t").call("get", {"note": " ".join([*sentence, code, *sentence])})
-    assert origin(talk, code) == "text"
+    assert origin(talk, code) == "content"
 
 
 def test_identifiers_are_found_in_running_text() -> None:

@@ -140,6 +140,6 @@ def hallucinated(pack: Pack, trajectory: Trajectory) -> Unfit | None:
         if misfit(event.arguments, tool.parameters, tool.required):
             return "unfit arguments"
         ids = [value for _, value in leaf_values(event.arguments) if isinstance(value, str) and is_identifier(value)]
-        if any(provenance.origin(value, before=step).kind == "nowhere" for value in ids):
+        if any(provenance.origin(value, before=step).source == "agent" for value in ids):
             return "made-up id"
     return None if acts else "no turn"

@@ -28,7 +28,7 @@ from bylaw.errors import BylawError
 from bylaw.facts.entity import UNDECLARED, Entity, Key
 from bylaw.facts.value import key_of
 from bylaw.facts.written import WrittenPage
-from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
+from bylaw.policy.pattern import Pattern, compile_pattern
 from bylaw.policy.yaml import YamlPath
 from bylaw.reading import Unreadable
 from bylaw.reading.page import Element, Page
@@ -432,28 +432,21 @@ class PageObservations:
         return str(body.each), ElementTerms(tuple(filter(None, roles)), str(within.name), named)
 
     def _take(self, name: str, text: str, at: YamlPath, *, is_row: bool) -> Take | None:
-        try:
+        with self._paths.noting(BylawError, at):
             take = compile_take(name, text, frozenset(("page",)), "text", optional=True, arguments={})
-        except (ActionError, PatternError) as error:
-            self._paths.fault(error.message, *at, hint=error.hint)
-            return None
-        if take.source in ("argument", "item") or (take.source in ("element", "row") and not is_row):
-            hint = (
-                "use `$page`" if take.source in ("element", "row") else "a page does not show what the agent asked for"
-            )
-            self._paths.fault(f"this page does not show `{text}`", *at, hint=hint)
-            return None
-        if take.source == "page" and take.field == "field":
-            self._paths.fault(f"`{text}` is typed text, not a fact", *at, hint="read what the page itself shows")
-            return None
-        return take
+            is_part = take.source in ("element", "row")
+            if take.source in ("argument", "item") or (is_part and not is_row):
+                hint = "use `$page`" if is_part else "a page does not show what the agent asked for"
+                raise ActionError(f"this page does not show `{text}`", hint=hint)
+            if take.source == "page" and take.field == "field":
+                raise ActionError(f"`{text}` is typed text, not a fact", hint="read what the page itself shows")
+            return take
+        return None
 
     def _pattern(self, text: Any, at: YamlPath) -> Pattern | None:
-        try:
+        with self._paths.noting(BylawError, at):
             return compile_pattern(str(text), ignore_case=False) if text != "" else None
-        except BylawError as error:
-            self._paths.fault(error.message, *at, hint=error.hint)
-            return None
+        return None
 
 
 class ShownOnPage:

@@ -80,7 +80,6 @@ def _words(name: str) -> list[str]:
     return _WORD.findall(_CAMEL.sub("_", name).lower())
 
 
-OriginKind = Literal["user", "host", "record", "text", "nowhere"]
 TracedSource = Literal["user", "host", "record", "content", "agent"]
 """The user's words, the host's context, a whole field that a tool vouches for, other result text, or the agent."""
 WORST_FIRST: tuple[TracedSource, ...] = ("agent", "content", "record", "host", "user")
@@ -92,18 +91,6 @@ _SEARCHED = 100_000
 _NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w])")
 _LINE_START = re.compile(r"\\[nrt](\w+)")
 _SCHEME = re.compile(r"^https?://", re.IGNORECASE)
-
-
-class ValueOrigin(Struct, frozen=True):
-    """The most trusted origin of a value, if any was found."""
-
-    kind: OriginKind
-    step: int | None = None
-    """The step that first showed the value. None if the value came from the host or has no known origin."""
-    tool: str = ""
-
-
-NOWHERE = ValueOrigin("nowhere")
 
 
 class Traced(Struct, frozen=True):
@@ -171,18 +158,16 @@ class Provenance:
     def vouch(self, context: Mapping[str, Any]) -> None:
         self._host = " \n ".join([self._instructions, *(str(value) for value in context.values())])
 
-    def origin(self, value: Any, *, before: int) -> ValueOrigin:
-        """Return the origin of `value`, using the events before a step."""
+    def origin(self, value: Any, *, before: int) -> Traced:
+        """Return the origin of `value` for a log without a pack: a whole value in a result counts as a record."""
         spelling = spell(value)
         if spelling is None:
-            return NOWHERE
+            return Traced("agent")
         self.index()
         step = self._user_step(spelling, before)
         if step is not None:
-            return ValueOrigin("user", step)
-        if _says(self._host, value):
-            return ValueOrigin("host")
-        return self._shown(value, spelling, before)
+            return Traced("user", step=step)
+        return Traced("host") if _says(self._host, value) else self._shown(value, spelling, before)
 
     def trace(self, value: str | float, *, before: int) -> Traced:
         """Return the most trusted origin of `value`, using the events before a step.
@@ -316,14 +301,14 @@ class Provenance:
                 return step
         return None
 
-    def _shown(self, value: str | float, spelling: Spelling, before: int) -> ValueOrigin:
-        found = NOWHERE
+    def _shown(self, value: str | float, spelling: Spelling, before: int) -> Traced:
+        found = Traced("agent")
         for step in self._shown_in.candidates(spelling, before):
             places = self._texts.data(step)
             for place in places.find(value, spelling):
                 if place.is_whole and (places.is_listing or not place.is_line):
-                    return ValueOrigin("record", step, self._texts.tool(step))
-                found = found if found.step is not None else ValueOrigin("text", step, self._texts.tool(step))
+                    return Traced("record", step=step, tool=self._texts.tool(step))
+                found = found if found.step is not None else Traced("content", step=step, tool=self._texts.tool(step))
         return found
 
     def _traced(

@@ -1,5 +1,5 @@
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from msgspec import UNSET
@@ -68,31 +68,21 @@ class PathReader:
             return lambda scope: path
         if path.startswith("$of") and at[:1] != ("world",):
             self.fault(f"`{path}` is allowed only under `world:`", *at)
-        try:
+        with self.noting(PathError, at):
             return compile_path(path)
-        except PathError as error:
-            self.fault(error.message, *at, hint=error.hint)
-            return lambda scope: None
+        return lambda scope: None
 
     def each(self, path: Any, at: YamlPath) -> ItemPath | None:
         """Compile a path that contains stars. The compiled path yields items with their keys."""
-        if path is None:
-            return None
-        try:
-            return ItemPath(str(path))
-        except PathError as error:
-            self.fault(error.message, *at, hint=error.hint)
-            return None
+        with self.noting(PathError, at):
+            return ItemPath(str(path)) if path is not None else None
+        return None
 
     def key(self, entity: Entity, body: WrittenKey | None, at: YamlPath) -> tuple[tuple[Getter, ...], ...]:
         """Compile the paths to the parts of an entity's key."""
         if is_through(entity, body):
-            named = self.through(cast(dict[str, Scalar], body), at)
-            return ((lambda scope: NOTHING if (part := named(scope)) is None else part,),)
-        if isinstance(body, dict):
-            given = body
-        else:
-            given = {entity.key[0]: body} if entity.key and body is not None else {}
+            return ((self.through(cast(dict[str, Scalar], body), at),),)
+        given = body if isinstance(body, dict) else {name: body for name in entity.key[:1] if body is not None}
         for name in given.keys() - set(entity.key):
             self.fault(f"`{name}` is not a key of `{entity.name}`", *at)
         return tuple(
@@ -155,6 +145,14 @@ class PathReader:
         except GuardError as error:
             self.faults.append(error)
             return None
+
+    @contextmanager
+    def noting(self, kind: type[BylawError], at: YamlPath) -> Generator[None, None, None]:
+        """Record an error of this kind as a fault instead of raising it."""
+        try:
+            yield
+        except kind as error:
+            self.fault(error.message, *at, hint=error.hint)
 
     def fault(self, message: str, *at: str | int, hint: str = "", lacks: str = "") -> None:
         self.faults.append(SchemaError(message, place=self.place(*at), hint=hint, lacks=lacks))
@@ -224,14 +222,9 @@ class ChangeReader:
         made = [body for body in tool.effects if _is_by_result(body)]  # New entities were never shown before.
         for name in dict.fromkeys(str(body.as_) for body in tool.effects if body not in made):
             if name in self._paths.entities and name not in said:
+                said_so = f"`effects` change `{name}`, which `changes` does not list"
                 hint = f"add `{name}` to `changes`, or remove `changes` so that the `effects` say what changes"
-                self._paths.fault(
-                    f"`effects` change `{name}`, which `changes` does not list",
-                    _section(tool),
-                    tool.name,
-                    "changes",
-                    hint=hint,
-                )
+                self._paths.fault(said_so, _section(tool), tool.name, "changes", hint=hint)
 
     def _when(self, body: WrittenChange | WrittenEffect, at: YamlPath) -> Expression | None:
         return self._paths.expression(body.when, at) if body.when is not None else None

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.facts.evidence import wilson
-from bylaw.facts.provenance import OriginKind, ValueOrigin
+from bylaw.facts.provenance import Traced, TracedSource
 from bylaw.facts.result_places import leaf_values
 from bylaw.scan.effect import Guess
 from bylaw.text.folding import occurs
@@ -404,19 +404,19 @@ class Origins:
     """Counts the origins of an argument's values."""
 
     def __init__(self, examples: int) -> None:
-        self.kinds: Counter[OriginKind] = Counter()
+        self.kinds: Counter[TracedSource] = Counter()
         self._distinct: set[str] = set()
         self._nowhere = Firsts[UnsourcedValue](examples)
         self._text = Firsts[UnsourcedValue](examples)
 
-    def add(self, value: str | float, origin: ValueOrigin, place: CallPlace) -> None:
-        self.kinds[origin.kind] += 1
+    def add(self, value: str | float, origin: Traced, place: CallPlace) -> None:
+        self.kinds[origin.source] += 1
         shown = str(value)[:_VALUE]
         if len(self._distinct) < _DISTINCT:
             self._distinct.add(shown)
-        if origin.kind == "nowhere":
+        if origin.source == "agent":
             self._nowhere.add((place.order, shown), UnsourcedValue(place, shown))
-        elif origin.kind == "text":
+        elif origin.source == "content":
             self._text.add((place.order, shown), UnsourcedValue(place, shown, f"{origin.tool} @{origin.step}"))
 
     def summary(self, tool: str, name: str) -> Argument:
@@ -424,7 +424,7 @@ class Origins:
         words = [value for value in self._distinct if not is_identifier(value) and not value[:1].isdigit()]
         few = cases >= 10 and len(self._distinct) * 10 <= cases and len(self._distinct) < _DISTINCT
         vocabulary = few and len(words) * 2 > len(self._distinct)
-        low = wilson(cases - kinds["nowhere"], cases)[0]
+        low = wilson(cases - kinds["agent"], cases)[0]
         found = Argument(
             tool,
             name,
@@ -432,8 +432,8 @@ class Origins:
             kinds["user"],
             kinds["host"],
             kinds["record"],
-            kinds["text"],
-            kinds["nowhere"],
+            kinds["content"],
+            kinds["agent"],
             vocabulary,
             round(low, 2),
             ids=is_id(name) or sum(map(is_identifier, self._distinct)) * 2 > len(self._distinct),
