@@ -153,7 +153,7 @@ class NeededFacts:
         if found is None:
             found = self._lost[known] = self._missing(fact, decisive)
             if is_wrong and found.claimed_at is None and fact.key is not None:
-                said = self._ledger.claims.last(self._named(fact)[1], UNSEEN, self._made.step)
+                said = self._ledger.claim(self._named(fact)[1], UNSEEN, self._made.step)
                 if said is not None:
                     found = self._lost[known] = replace(found, claimed_at=said[0], claim=said[1])
         return found
@@ -164,7 +164,7 @@ class NeededFacts:
         entity, field = self._named(fact)
         key = key_of(fact.key)
         made, ledger = self._made, self._ledger
-        step, words = ledger.claims.last(field, self._value(entity, fact.key, field), made.step) or (None, "")
+        step, words = ledger.claim(field, self._value(entity, fact.key, field), made.step) or (None, "")
         shown = ledger.ever_visible(entity, key, fact.field, made)
         lookup = self._look_up(entity, key, fact.field, again=shown is not None)
         if shown is not None:

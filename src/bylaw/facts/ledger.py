@@ -21,33 +21,12 @@ from bylaw.facts.provenance import Provenance
 from bylaw.facts.result_places import is_cut
 from bylaw.facts.schema import Schema
 from bylaw.facts.shown import ShownThings
-from bylaw.policy.pattern import Pattern
 from bylaw.text.day import MONTHS
 from bylaw.trace.event import Call, Event, Result
 
 _GAPS = re.compile(r"[\s_-]+")
-
-
-class Claims:
-    """The values stated in the user's messages. More messages may be added to `said`."""
-
-    def __init__(self, said: Sequence[tuple[int, str]]) -> None:
-        self._said = said
-        self._stating: dict[tuple[str, ...], tuple[int, list[tuple[int, str]]]] = {}
-        """For each set of patterns: the number of messages searched so far, and the step and text of each match."""
-
-    def last(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
-        """Return the last user message before a step that states the value, or any value if it is UNSEEN."""
-        forms = _stating(field, value)
-        if not forms:
-            return None
-        count, found = self._stating.get(forms, (0, []))
-        for step, text in self._said[count:]:
-            if match := _compile(forms).search(text):
-                found.append((step, match[0]))
-        self._stating[forms] = (len(self._said), found)
-        place = bisect_left(found, (before,))
-        return found[place - 1] if place else None
+Search = Callable[[str], Any]
+"""Searches a message. The result is true if it finds something."""
 
 
 def _stating(field: Field, value: Any) -> tuple[str, ...]:
@@ -179,8 +158,8 @@ class Ledger(ShownThings):
         """Steps of unrecorded user messages."""
         self.answers = Answers()
         self.strays: list[int] = []
-        self._stating: dict[Pattern, tuple[int, list[int]]] = {}
-        """For each pattern: the number of user messages searched so far, and the positions of its matches."""
+        self._stating: dict[Search, tuple[int, list[int]]] = {}
+        """For each search: the number of user messages searched so far, and the positions of those that match."""
         self.suspects: dict[tuple[str, str, str], tuple[int, list[CallRecord]]] = {}
         """For each tool, entity and field: how many results were checked, and those that may have missed it."""
         self._to_show: dict[int, CallRecord] = {}
@@ -189,10 +168,6 @@ class Ledger(ShownThings):
     @cached_property
     def _missing(self) -> MissingResults:
         return MissingResults(self._events)
-
-    @cached_property
-    def claims(self) -> Claims:
-        return Claims(self.said)
 
     @property
     def events(self) -> Sequence[Event]:
@@ -333,21 +308,35 @@ class Ledger(ShownThings):
     def is_last_unheard(self) -> bool:
         return bool(self._unheard) and self._unheard[-1] == self.said[-1][0]
 
-    def stating(self, patterns: Iterable[Pattern], before: int) -> Iterator[tuple[int, str]]:
-        """Yield the user messages before a step that match a pattern, with their steps, starting with the latest."""
+    def stating(self, searches: Iterable[Search], before: int) -> Iterator[tuple[int, str]]:
+        """Yield the user messages before a step in which a search finds something, with their steps, latest first."""
         said = self.said
         found: list[Iterator[int]] = []
         until = bisect_left(said, (before,))
-        for pattern in patterns:
-            searched, places = self._stating.get(pattern, (0, []))
+        for search in searches:
+            searched, places = self._stating.get(search, (0, []))
             if searched < len(said):
-                places += [place for place in range(searched, len(said)) if pattern.occurs(said[place][1])]
-                self._stating[pattern] = (len(said), places)
+                places += [place for place in range(searched, len(said)) if search(said[place][1])]
+                self._stating[search] = (len(said), places)
             if places and places[0] < until:
                 last = bisect_left(places, until) - 1
                 found.append(map(places.__getitem__, range(last, -1, -1)))
         for place, _ in groupby(merge(*found, reverse=True)):
             yield said[place]
+
+    def claim(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
+        """Return the last statement of a value by the user before a step, or of any value if it is UNSEEN.
+
+        The statement is given by the step of its message and its words.
+        """
+        forms = _stating(field, value)
+        if not forms:
+            return None
+        search = _compile(forms).search
+        for step, text in self.stating([search], before):
+            if match := search(text):
+                return step, match[0]
+        return None
 
     def done(
         self, tool: str, match: Mapping[str, Any], at: CallRecord, *, known_at: int | None = None

@@ -323,7 +323,7 @@ class Testimony:
         sayings = [(saying, compile_pattern(saying.says, saying.but_not)) for saying in field.sayings if saying.says]
         denied: set[Any] = set()
         """Values that a later message mentions without clearly stating them."""
-        for step, text in self._ledger.stating([pattern for _, pattern in sayings], self._at.step):
+        for step, text in self._ledger.stating([pattern.occurs for _, pattern in sayings], self._at.step):
             if not self._ledger.has_heard_since(step, self._at.step):
                 # The user may have stated something else since then.
                 return UNSEEN
