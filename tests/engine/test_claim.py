@@ -10,15 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.facts.entity import ABSENT, UNSEEN, Field
-from bylaw.facts.ledger import Claims
+from bylaw.facts.ledger import Ledger
+from bylaw.facts.schema_reader import SchemaReader
 from tests.examples import examples
 
 PLAN = Field("plan", "boolean", claims=(("true", ("on a payment plan",)), ("false", ("no payment plan",))))
 TIER = Field("tier", "enum", ("gold", "silver"), claims=(("gold", ("highest level",)),))
 
+SCHEMA = SchemaReader(None, {}, None).read()
+
 
 def claim(field: Field, value: Any, said: Sequence[tuple[int, str]], before: int) -> tuple[int, str] | None:
-    return Claims(said).last(field, value, before)
+    ledger = Ledger(SCHEMA)
+    ledger.said += said
+    return ledger.claim(field, value, before)
 
 
 def claims(field: Field, value: Any, text: str) -> bool:
@@ -121,11 +126,10 @@ def test_the_last_message_before_the_call_is_named() -> None:
 )
 @examples(100)
 def test_messages_that_came_later_are_looked_through_as_each_by_itself(texts: list[str]) -> None:
-    said: list[tuple[int, str]] = []
-    found = Claims(said)
+    ledger = Ledger(SCHEMA)
     last: tuple[int, str] | None = None
     for step, text in enumerate(texts):
-        said.append((step, text))
+        ledger.said.append((step, text))
         own = claim(TIER, "gold", [(step, text)], step + 1)
         last = own or last
-        assert found.last(TIER, "gold", step + 1) == last
+        assert ledger.claim(TIER, "gold", step + 1) == last

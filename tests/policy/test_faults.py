@@ -398,9 +398,11 @@ def test_a_folder_without_a_manifest_is_no_pack(tmp_path: Path) -> None:
 
 
 def test_a_field_may_default_to_an_empty_record(tmp_path: Path) -> None:
-    from bylaw.facts.ledger import Claims
+    from bylaw.facts.ledger import Ledger
 
     labels = "total: money\n      labels: {type: string, default: {}}"
-    field = load(tmp_path, edited("entities.yaml", "total: money", labels)).schema.entities["Order"].fields["labels"]
+    schema = load(tmp_path, edited("entities.yaml", "total: money", labels)).schema
+    field, ledger = schema.entities["Order"].fields["labels"], Ledger(schema)
+    ledger.said.append((0, "it is fragile"))
     assert field.default == {}
-    assert Claims([(0, "it is fragile")]).last(field, "fragile", 1) == (0, "fragile")
+    assert ledger.claim(field, "fragile", 1) == (0, "fragile")

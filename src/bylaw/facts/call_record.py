@@ -33,8 +33,8 @@ _ERROR_TEXT = re.compile(
 )
 _ERROR_HEADING = re.compile(rf"\W*(?:tool )?{_ERROR_NAME}\W*(?:[:!(\]]|$)", re.IGNORECASE)
 _ERROR_FIELDS = ("error", "errors", "exception", "fault", "failure", "traceback")
-_FAILED = frozenset(("error", "failed", "failure", "rejected", "declined", "denied", "refused"))
-"""Values of `status` that may report a failure."""
+_FAILED = re.compile(r"[45][0-9]{2}|error|failed|failure|rejected|declined|denied|refused", re.IGNORECASE)
+"""Matches a status or code that may report a failure."""
 _STATUS_CODES = ("status", "code", "statusCode", "status_code", "httpStatus", "http_status", "httpCode", "http_code")
 _MARKS = frozenset((*_ERROR_FIELDS, *_STATUS_CODES, "success", "ok", "isError", "message"))
 
@@ -123,12 +123,8 @@ def looks_failed(value: Any) -> bool:
     record = cast("dict[str, Any]", value)
     if _reports_error(record) or any(map(record.get, _ERROR_FIELDS)):
         return True
-    if record.get("status").__class__ is str and record["status"].strip().lower() in _FAILED:
+    if any(_FAILED.fullmatch(str(record.get(name)).strip()) for name in _STATUS_CODES):
         return True
-    for name in _STATUS_CODES:
-        written = str(record.get(name))
-        if len(written) == 3 and written[0] in "45" and written.isascii() and written.isdigit():
-            return True
     # If a record contains only a message, the message is read like plain text.
     return record.keys() <= {"message", "code"} and any(map(looks_failed, record.values()))
 
@@ -228,16 +224,16 @@ class CallRecord(Struct, eq=False):
         Any other error may occur after the tool has taken effect. For example, a tool can make a payment and then fail
         to write the receipt.
         """
-        if self.accepted is not False or self.result is None:
-            return self.call.refused
-        return self.call.refused or self.result.refused is True or declares_refusal(self.tool, self.result)
+        result = self.result if self.accepted is False else None
+        is_declared = result is not None and (result.refused is True or declares_refusal(self.tool, result))
+        return self.call.refused or is_declared
 
     def is_doubtful(self) -> bool:
-        """Whether it is unclear from the result if the call ran."""
+        """Whether the text of the result leaves open if the call ran."""
         return self.accepted is None and self.result is not None and self.result.captured
 
     def is_perhaps_done(self) -> bool:
-        """Whether the result leaves open if the call ran: its text is unclear, or a shield marked it."""
+        """Whether a result leaves open if the call ran: its text is unclear, or a shield marked it."""
         return self.is_doubtful() or (self.result is not None and self.result.refused is False)
 
     def counts(self) -> bool:
@@ -284,12 +280,13 @@ class Answers:
             if shown and made.call.by == "agent" and made.call.agent == at.call.agent:
                 yield made
 
-    def delivered(self, tool: str, at: CallRecord) -> Iterator[tuple[CallRecord, Any]]:
-        """Like `of`, but yields only accepted calls."""
-        for made in self.of(tool, at):
-            result = made.result
-            if result is not None and result.captured and accepted(made.tool, result):
-                yield made, result.value()
+    def delivered(
+        self, tool: str, at: CallRecord, arguments: Mapping[str, Any] | None = None
+    ) -> Iterator[tuple[CallRecord, Result]]:
+        """Like `of`, but yields only accepted calls, with their results."""
+        for made in self.of(tool, at, arguments):
+            if made.result is not None and accepted(made.tool, made.result):
+                yield made, made.result
 
     def to(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> list[CallRecord]:
         """Return the answered look-ups that may have had these arguments. An error is also an answer."""
@@ -303,13 +300,7 @@ class Answers:
 
     def was_asked(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
         """Whether the agent had already made exactly this call, before the current turn, and had received a result."""
-        return any(
-            made.arguments == arguments
-            and made.result is not None
-            and made.result.captured
-            and bool(accepted(made.tool, made.result))
-            for made in self.of(tool, at, arguments)
-        )
+        return any(made.arguments == arguments for made, _ in self.delivered(tool, at, arguments))
 
 
 _step = attrgetter("step")

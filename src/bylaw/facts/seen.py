@@ -294,8 +294,8 @@ class _Shown(NamedTuple):
 
     def results(self, tool: str, match: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         return [
-            {"arguments": made.arguments, "value": value, "step": made.delivered}
-            for made, value in self.ledger.answers.delivered(tool, self.at)
+            {"arguments": made.arguments, "value": result.value(), "step": made.delivered}
+            for made, result in self.ledger.answers.delivered(tool, self.at)
             if all(made.arguments.get(name, NOTHING) == wanted for name, wanted in match.items())
             and self.ledger.changes.is_current(self.entity, self.key, self.field, made.step, self.at)
         ]
