@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
 from bylaw.facts.schema_reader import SchemaReader
-from bylaw.facts.seen import HindsightFacts, SeenFacts
+from bylaw.facts.seen import SeenFacts, TrueFacts
 from bylaw.pack.statements import read_tools
 from bylaw.policy.yaml import read_yaml
 from bylaw.trace.event import Call, Event, Message, Result
@@ -162,12 +162,12 @@ LOOK = Call("look", {"box_id": "1"}, turn=1)
 SEEN = Result(0, '{"a": 5, "b": 6}')
 
 
-def judged(events: list[Event], call: Call | None = None) -> tuple[SeenFacts, HindsightFacts]:
+def judged(events: list[Event], call: Call | None = None) -> tuple[SeenFacts, TrueFacts]:
     """What is known to a last call in a turn of its own."""
     last = call or Call("set_a", {"box_id": "1"}, turn=99)
     ledger = ledger_of([*events, last])
     made = ledger.calls[len(events)]
-    return SeenFacts(ledger, made, {}), HindsightFacts(ledger, made, {})
+    return SeenFacts(ledger, made, {}), TrueFacts(ledger, made, {})
 
 
 def sees(events: list[Event], call: Call | None = None, *, box: str = "1") -> tuple[Any, Any]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, OneOf
-from bylaw.facts.seen import HindsightFacts
+from bylaw.facts.seen import TrueFacts
 from bylaw.trace.event import Call, Event, Message, Result
 from tests.facts.boxes import BOX, LOOK, SEEN, A, B, judged, ledger_of, sees
 
@@ -53,9 +53,9 @@ def test_hindsight_does_not_trust_a_later_look_beside_an_earlier_write() -> None
     judgeable, later = Call("wipe", {}, turn=3), Call("look", {"box_id": "1"}, turn=4)
     events: list[Event] = [WRITE, judgeable, Result(1, "ok"), later, Result(3, ANEW), Result(0, "ok")]
     ledger = ledger_of(events)
-    assert HindsightFacts(ledger, ledger.calls[1], {}).read(BOX, ("1",), A) is UNSEEN
+    assert TrueFacts(ledger, ledger.calls[1], {}).read(BOX, ("1",), A) is UNSEEN
     ledger = ledger_of(events[:-1])
-    assert HindsightFacts(ledger, ledger.calls[1], {}).read(BOX, ("1",), A) == 8
+    assert TrueFacts(ledger, ledger.calls[1], {}).read(BOX, ("1",), A) == 8
 
 
 def both(events: list[Event]) -> list[Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bylaw.facts.entity import EXISTS, UNSEEN, Between
-from bylaw.facts.seen import HindsightFacts, SeenFacts
+from bylaw.facts.seen import SeenFacts, TrueFacts
 from bylaw.trace.event import Call, Event, Message, Result
 from tests.facts.boxes import BOX, LOOK, SEEN, A, B, judged, ledger_of, sees
 
@@ -247,23 +247,23 @@ def test_hindsight_knows_what_was_shown_later() -> None:
         Result(1, '{"a": 5, "b": 6}'),
     ]
     ledger = ledger_of(events)
-    assert HindsightFacts(ledger, ledger.calls[0], {}).read(BOX, ("1",), A) == 5
+    assert TrueFacts(ledger, ledger.calls[0], {}).read(BOX, ("1",), A) == 5
     assert SeenFacts(ledger, ledger.calls[0], {}).read(BOX, ("1",), A) is UNSEEN
 
 
 def test_hindsight_does_not_trust_what_a_write_changed_meanwhile() -> None:
     look, write = Call("look", {"box_id": "1"}, turn=3), Call("set_a", {"box_id": "1"}, turn=1)
     ledger = ledger_of([write, Result(0, "ok"), look, Result(2, '{"a": 5, "b": 6}')])
-    then = HindsightFacts(ledger, ledger.calls[0], {})
+    then = TrueFacts(ledger, ledger.calls[0], {})
     assert (then.read(BOX, ("1",), A), then.read(BOX, ("1",), B)) == (UNSEEN, 6)
     refused = ledger_of([write, Result(0, "Error: no"), look, Result(2, '{"a": 5, "b": 6}')])
-    assert HindsightFacts(refused, refused.calls[0], {}).read(BOX, ("1",), A) == 5
+    assert TrueFacts(refused, refused.calls[0], {}).read(BOX, ("1",), A) == 5
 
 
 def test_hindsight_does_not_trust_what_a_write_changes_after_the_look_either() -> None:
     look, write = Call("look", {"box_id": "1"}, turn=2), Call("set_a", {"box_id": "1"}, turn=3)
     ledger = ledger_of([Call("wipe", {}, turn=1), look, Result(1, '{"a": 5, "b": 6}'), write, Result(3, "ok")])
-    then = HindsightFacts(ledger, ledger.calls[0], {})
+    then = TrueFacts(ledger, ledger.calls[0], {})
     assert then.read(BOX, ("1",), A) is UNSEEN
 
 
@@ -338,7 +338,7 @@ def test_a_call_of_the_same_turn_counts_as_done_until_its_result_comes() -> None
     for answer, later in (("Error: no", 0), ("ok", 1)):
         ledger = ledger_of([first, second, Result(0, answer), Result(1, "ok")])
         assert SeenFacts(ledger, ledger.calls[1], {}).done("set_a", {"box_id": "1"}) == 1
-        assert HindsightFacts(ledger, ledger.calls[1], {}).done("set_a", {"box_id": "1"}) == later
+        assert TrueFacts(ledger, ledger.calls[1], {}).done("set_a", {"box_id": "1"}) == later
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from bylaw.errors import PackError
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.entity import UNSEEN
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.seen import WorldFacts
+from bylaw.facts.seen import TrueFacts
 from bylaw.facts.world import Snapshot
 from bylaw.pack import Pack, load_pack
 from bylaw.trace.event import Call, Event, Result
@@ -216,7 +216,7 @@ def test_a_default_says_nothing_of_a_field_that_moved(tmp_path: Path) -> None:
     ledger = Ledger(pack.schema)
     made = ledger.record(Call("add", {"line_id": "L"}), 0)
     for each in (world, WatchedWorld(world, Private(pack))):
-        assert WorldFacts(each, ledger, made, {}).read(account, ("A",), account.fields["noted"]) is UNSEEN
+        assert TrueFacts(ledger, made, {}, each).read(account, ("A",), account.fields["noted"]) is UNSEEN
 
 
 @pytest.mark.parametrize(

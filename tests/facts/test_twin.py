@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 
 from bylaw.facts.entity import EXISTS, Field
-from bylaw.facts.seen import HindsightFacts, SeenFacts
+from bylaw.facts.seen import SeenFacts, TrueFacts
 from bylaw.trace.event import Call, Event
 from tests.facts import twin
 from tests.facts.boxes import CHANGED, histories, ledger_of, schema
@@ -51,7 +51,7 @@ def hindsight_tells_all(events: list[Event]) -> None:
             for box in ("1", "2", "3")
             for field in FIELDS
         }
-        assert asked(HindsightFacts(ledger, ledger.calls[step], {})) == wanted, f"at step {step}"
+        assert asked(TrueFacts(ledger, ledger.calls[step], {})) == wanted, f"at step {step}"
 
 
 def later_events_change_nothing_seen(events: list[Event]) -> None:
@@ -69,9 +69,7 @@ def asking_on_the_way_changes_no_later_answer(events: list[Event]) -> None:
             asked(SeenFacts(asking, asking.calls[step], {}))
     for step in calls(events):
         assert asked(SeenFacts(whole, whole.calls[step], {})) == asked(SeenFacts(asking, asking.calls[step], {}))
-        assert asked(HindsightFacts(whole, whole.calls[step], {})) == asked(
-            HindsightFacts(asking, asking.calls[step], {})
-        )
+        assert asked(TrueFacts(whole, whole.calls[step], {})) == asked(TrueFacts(asking, asking.calls[step], {}))
 
 
 def knows_what_was_done(events: list[Event]) -> None:
@@ -83,7 +81,7 @@ def knows_what_was_done(events: list[Event]) -> None:
             for match in matches:
                 then, later = twin.done(events, tool, match, step, step), twin.done(events, tool, match, step, None)
                 assert SeenFacts(ledger, made, {}).done(tool, match) == then
-                assert HindsightFacts(ledger, made, {}).done(tool, match) == later
+                assert TrueFacts(ledger, made, {}).done(tool, match) == later
 
 
 def finds_the_boxes_that_match(events: list[Event]) -> None:

@@ -13,7 +13,7 @@ from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
 from bylaw.facts.schema_reader import SchemaReader
-from bylaw.facts.seen import WorldFacts
+from bylaw.facts.seen import TrueFacts
 from bylaw.facts.world import Snapshot
 from bylaw.pack.statements import read_tools
 from bylaw.policy.yaml import read_yaml
@@ -128,7 +128,7 @@ def read(world: Snapshot, field: str, *key: str, kind: str = "Account") -> Any:
     judged = Call("touch", {}, turn=1)
     ledger.observe(0, judged)
     entity = SCHEMA.entities[kind]
-    return WorldFacts(world, ledger, ledger.calls[0], {}).read(entity, key, entity.fields.get(field, EXISTS))
+    return TrueFacts(ledger, ledger.calls[0], {}, world).read(entity, key, entity.fields.get(field, EXISTS))
 
 
 def write(world: Snapshot, tool: str, arguments: dict[str, Any], result: str | None = "ok") -> None:

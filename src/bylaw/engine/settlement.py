@@ -18,7 +18,7 @@ from bylaw.facts.entity import ABSENT, NOT_KNOWN, UNSEEN, Entity, Fact, FactSour
 from bylaw.facts.evidence import why_unread
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.observation import Unread
-from bylaw.facts.seen import ArgumentOrigin, HindsightFacts, WorldFacts
+from bylaw.facts.seen import ArgumentOrigin, TrueFacts
 from bylaw.facts.value import key_of
 from bylaw.facts.world import World
 from bylaw.guard import Assumptions, Completion, Guard, Inquiry
@@ -305,13 +305,10 @@ class Settling:
                 self._unmoved += [made for made in writes.get(step, ()) if made.counts()]
         return verdicts
 
-    def _truth(
-        self, ledger: Ledger, made: CallRecord, context: Mapping[str, Any]
-    ) -> WorldFacts | HindsightFacts | None:
+    def _truth(self, ledger: Ledger, made: CallRecord, context: Mapping[str, Any]) -> TrueFacts | None:
         world = self.moved()
-        if world is not None:
-            return WorldFacts(world, ledger, made, context)
-        return HindsightFacts(ledger, made, context) if self._by_hindsight else None
+        is_known = world is not None or self._by_hindsight
+        return TrueFacts(ledger, made, context, world) if is_known else None
 
 
 def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSource | None) -> CallVerdict:

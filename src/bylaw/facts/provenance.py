@@ -316,16 +316,17 @@ class Provenance:
     ) -> Traced:
         name = self._texts.tool(step)
         tool = self._tools.get(name)
-        is_record = place.is_whole and tool is not None and tool.vouches_for(place.top, place.within)
-        if not is_record and tool is not None and tool.trusts("") and self._pages is not None:
-            is_record = self._is_shown_by_page(value, step, name, call)
+        arguments = call.arguments if call is not None else {}
+        is_record = tool is not None and (
+            (place.is_whole and tool.vouches_for(place.top, place.within))
+            or (tool.trusts("") and self._is_shown_by_page(value, step, name, arguments))
+        )
         # The result of a refused call is text from the shield, which may quote any tool's results.
         is_record = is_record and not (call is not None and call.refused)
         # If a call has an undeclared argument, the agent can influence the result.
-        is_record = is_record and not (call is not None and tool is not None and tool.undeclared(call.arguments))
+        is_record = is_record and not (tool is not None and tool.undeclared(arguments))
         # The author of a text also wrote the lines in it, so a line inside a field is not treated as the field itself.
         is_record = is_record and not (place.top and place.is_line)
-        arguments = call.arguments if call is not None else {}
         beside = places.beside(place)
         # A record is accepted regardless of where it appears.
         named = [] if is_record else [*self._called_by(step, arguments, place.record, beside, before)]
@@ -338,23 +339,20 @@ class Provenance:
             source, how, step, name, arguments, place.field, place.is_whole, beside, pointed, number=place.record
         )
 
-    def _is_shown_by_page(self, value: str | float, step: int, tool: str, call: Call | None) -> bool:
+    def _is_shown_by_page(self, value: str | float, step: int, tool: str, arguments: Mapping[str, Any]) -> bool:
         """Whether a page shows a value as the site's own content, outside the parts that anyone may have written."""
+        if self._pages is None or not self._pages.shows(tool):
+            return False
         from bylaw.actions.page_state import shows_value, text_of
 
-        told, terms = self._texts.value(step), self._pages
-        if terms is None or not terms.shows(tool):
-            return False
-        return shows_value(text_of(told), str(value), terms, call.arguments if call is not None else {})
+        return shows_value(text_of(self._texts.value(step)), str(value), self._pages, arguments)
 
     def own_fields(self, step: int, number: int) -> frozenset[str] | None:
         """Return the normalised names of the fields by which the user may refer to a record. None means any field."""
         if (step, number) not in self._own_fields:
-            tool = self._tools.get(self._texts.tool(step))
-            places = self.places(step)
+            tool, places = self._tools.get(self._texts.tool(step)), self.places(step)
             fields = {name: places.fields(number)[fold(name)] for name in places.names(number)}
-            own = own_fields(fields, lambda name: tool is not None and tool.vouches_for(name))
-            self._own_fields[step, number] = own
+            self._own_fields[step, number] = own_fields(fields, lambda name: bool(tool) and tool.vouches_for(name))
         return self._own_fields[step, number]
 
     def _called_by(
@@ -373,11 +371,10 @@ class Provenance:
                 yield each
 
     def _is_spoken_of(self, field: str, value: str, before: int) -> bool:
-        steps = [step for step in range(before) if self._texts.is_users(step)] if _may_point(value) else []
-        return any(
+        said = (self._texts.said(step) for step in range(before) if self._texts.is_users(step))
+        return _may_point(value) and any(
             is_spoken_of(words[: found.start()], field)
-            for step in steps
-            for words in [self._texts.said(step)]
+            for words in said
             for found in re.finditer(re.escape(value), words)
         )
 
@@ -401,10 +398,8 @@ def _says(host: str, value: str | float) -> bool:
 
 def _forms(value: str | float) -> list[tuple[str | float, Way]]:
     """Return a value and equivalent spellings, such as a link without its scheme."""
-    found: list[tuple[str | float, Way]] = [(value, "exact")]
-    if (bare := plain_link(value)) != value:
-        found.append((bare, "normalised"))
-    return found
+    bare = plain_link(value)
+    return [(value, "exact")] if bare == value else [(value, "exact"), (bare, "normalised")]
 
 
 def plain_link(value: str | float) -> str | float:

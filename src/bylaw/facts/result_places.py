@@ -153,11 +153,9 @@ class ResultPlaces:
         """Return all fields of a record, including texts and lists, normalised. Empty if the record does not exist."""
         if number < 0:
             return {}
-        found = self._fields.get(number)
-        if found is None:
-            found = {fold(str(name)): _folded_all(part) for name, part in self._mappings[number].items()}
-            self._fields[number] = found
-        return found
+        if number not in self._fields:
+            self._fields[number] = {fold(str(n)): _folded_all(part) for n, part in self._mappings[number].items()}
+        return self._fields[number]
 
     def names(self, number: int) -> list[str]:
         """Return the field names of a record as written. Empty if the record does not exist."""
@@ -263,24 +261,20 @@ class EventTexts:
         text = self._texts.get(step)
         if text is None:
             text = self._result(step).text
-            if "\\u" in text:
-                # JSON may escape non-ASCII characters: 96 must also be found in `\u00a396.00`.
-                text = _ESCAPED.sub(_unescaped, text)
-            self._texts[step] = text
+            # JSON may escape non-ASCII characters: 96 must also be found in `\u00a396.00`.
+            text = self._texts[step] = _ESCAPED.sub(_unescaped, text) if "\\u" in text else text
         return text
 
     def places(self, step: int) -> ResultPlaces:
-        found = self._places.get(step)
-        if found is None:
-            found = self._places[step] = ResultPlaces(self.text(step))
-        return found
+        if step not in self._places:
+            self._places[step] = ResultPlaces(self.text(step))
+        return self._places[step]
 
     def data(self, step: int) -> ResultPlaces:
         """Return the places of values in the data of a message part."""
-        found = self._data.get(step)
-        if found is None:
-            found = self._data[step] = ResultPlaces(self._result(step).value())
-        return found
+        if step not in self._data:
+            self._data[step] = ResultPlaces(self._result(step).value())
+        return self._data[step]
 
     def value(self, step: int) -> Any:
         """Return the result at `step` as data, or as text if it is not data."""
@@ -307,27 +301,24 @@ class EventTexts:
 
     def said(self, step: int) -> str:
         """Return the message at `step`, normalised. Names keep their underscores."""
-        words = self._folded.get(step)
-        if words is None:
-            words = self._folded[step] = fold_said(self.message(step))
-        return words
+        if step not in self._folded:
+            self._folded[step] = fold_said(self.message(step))
+        return self._folded[step]
 
     def said_bare(self, step: int) -> str:
         """Return the message at `step` with addresses, links, paths and ids removed."""
-        words = self._bare.get(step)
-        if words is None:
-            words = self._bare[step] = fold_said(without_joined(self.message(step)))
-        return words
+        if step not in self._bare:
+            self._bare[step] = fold_said(without_joined(self.message(step)))
+        return self._bare[step]
 
     def is_users(self, step: int) -> bool:
         event = self._events[step]
         return isinstance(event, Message) and event.by == "user"
 
     def given(self, step: int) -> str:
-        words = self._folded.get(step)
-        if words is None:
-            words = self._folded[step] = fold(" \n ".join(self.leaves(step)))
-        return words
+        if step not in self._folded:
+            self._folded[step] = fold(" \n ".join(self.leaves(step)))
+        return self._folded[step]
 
     def leaves(self, step: int) -> list[str]:
         call = self._events[step]

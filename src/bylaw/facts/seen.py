@@ -429,17 +429,22 @@ class _LookedUp:
         return found if is_so and (found is ABSENT or is_known(found)) else UNSEEN
 
 
-class HindsightFacts:
-    """The facts in the ledger. A later result is also used if no write has changed the field since the judged call."""
+class TrueFacts:
+    """The facts as they truly were at one call, according to a world and, for all that it lacks, the conversation.
 
-    def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
+    The conversation shows a fact before the call, or later if no write has changed the field since the judged call.
+    """
+
+    def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any], world: World | None = None) -> None:
         self._ledger = ledger
         self._at = at
+        self._world = world
+        self._records: dict[tuple[str, Key], Mapping[str, Any] | NoValue] = {}
         self._looked_up = _LookedUp(ledger, at) if at.call.looked_up else None
         self._seen = SeenFacts(ledger, at, context)
         """Facts that no database contains. They rest on what was said and shown before the call."""
 
-    def read(self, entity: Entity, key: Key, field: Field) -> Any:
+    def read(self, entity: Entity, key: Key, field: Field, *, in_world: bool = True) -> Any:
         if field.origin != "system" or entity.origin == "conversation":
             found = self._seen.read(entity, key, field)
             return found if is_known(found) else UNSEEN
@@ -447,6 +452,9 @@ class HindsightFacts:
             return True
         if len(key) != 1 or key[0].__class__ is not str:
             key = key_of(key)
+        found = self._in_world(self._world, entity, key, field) if self._world is not None and in_world else NOTHING
+        if found is not NOTHING:
+            return found
         if self._looked_up is not None and (found := self._looked_up.read(entity, key, field)) is not UNSEEN:
             return found
         thing = self._ledger.thing(entity.name, key)
@@ -490,16 +498,34 @@ class HindsightFacts:
         changed = changes.between(entity.name, key, field, min(entry.as_of, step) - 1, step)
         return changed is None and not changes.beside(entity.name, key, field, entry.as_of)
 
+    def _in_world(self, world: World, entity: Entity, key: Key, field: Field) -> Any:
+        """Return a field's value in the world, or NOTHING if the world does not know it."""
+        asked = (entity.name, key)
+        record = self._records.get(asked)
+        if record is None:
+            record = self._records[asked] = world.record(*asked)
+        if isinstance(record, NoValue):
+            return NOTHING if record is UNSEEN else False if field.name == "exists" else record
+        if field.name == "exists":
+            return True
+        value = record.get(field.name, field.default)
+        if field.keys_of is not None and (value is UNSEEN or value is UNDECLARED):
+            kind, pointer = field.keys_of
+            found = world.members(kind, {pointer: key[0]})
+            value = UNSEEN if found is None else [each for (each,) in found]
+        return NOTHING if value is UNSEEN or value is UNDECLARED else coerce(field, value)
+
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Return the entities shown anywhere in the trajectory. More may exist."""
+        """Return the entities in the world or, if it cannot list them, those shown anywhere in the trajectory."""
         if entity.origin == "conversation":
             return self._seen.members(entity, match)
+        listed = self._world.members(entity.name, match) if self._world is not None else None
+        if listed is not None:
+            return listed, True
         shown = self._ledger.keys(entity)
         if self._looked_up is not None:
             shown = dict.fromkeys([*shown, *self._looked_up.keys(entity)])
-        # Read the fields from the conversation even in a subclass with a world, because a world may be unable to list
-        # entities.
-        keys, is_sure = matching(shown, partial(HindsightFacts.read, self), entity, match)
+        keys, is_sure = matching(shown, partial(self.read, in_world=False), entity, match)
         return keys, is_sure and bool(keys and match.keys() >= set(entity.key))
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
@@ -512,40 +538,3 @@ class HindsightFacts:
     def requested(self) -> bool | NoValue:
         """Return whether the user's request covers the call. Only the conversation can show this."""
         return self._seen.requested()
-
-
-class WorldFacts(HindsightFacts):
-    """A world as of one call. Facts that are missing from the world are read from the conversation."""
-
-    def __init__(self, world: World, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
-        super().__init__(ledger, at, context)
-        self._world = world
-        self._records: dict[tuple[str, Key], Mapping[str, Any] | NoValue] = {}
-
-    def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        if field.origin != "system" or entity.origin == "conversation":
-            return super().read(entity, key, field)
-        if not entity.key and entity.is_always_there:
-            return True
-        if len(key) != 1 or key[0].__class__ is not str:
-            key = key_of(key)
-        asked = (entity.name, key)
-        record = self._records.get(asked)
-        if record is None:
-            record = self._records[asked] = self._world.record(*asked)
-        if isinstance(record, NoValue):
-            if record is UNSEEN:
-                return super().read(entity, key, field)
-            return record if field.name != "exists" else False
-        if field.name == "exists":
-            return True
-        value = record.get(field.name, field.default)
-        if field.keys_of is not None and (value is UNSEEN or value is UNDECLARED):
-            kind, pointer = field.keys_of
-            found = self._world.members(kind, {pointer: key[0]})
-            value = UNSEEN if found is None else [each for (each,) in found]
-        return super().read(entity, key, field) if value is UNSEEN or value is UNDECLARED else coerce(field, value)
-
-    def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        keys = self._world.members(entity.name, match) if entity.origin != "conversation" else None
-        return super().members(entity, match) if keys is None else (keys, True)

@@ -20,7 +20,7 @@ from bylaw.errors import BylawError, meant
 from bylaw.facts.call_record import matches, record_of
 from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Between, Entity, FactSource, Field, Key
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.seen import ArgumentOrigin, WorldFacts
+from bylaw.facts.seen import ArgumentOrigin, TrueFacts
 from bylaw.facts.shown import Shown
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import Snapshot, WorldRecord
@@ -263,7 +263,7 @@ class _Case:
             for made in session.ledger.writes:
                 if made.counts():
                     moved.apply(made.call, made.result)
-            self._cover(WorldFacts(moved, session.ledger, judgement.made, self._body.context), taken)
+            self._cover(TrueFacts(session.ledger, judgement.made, self._body.context, moved), taken)
         session.observe(call)
         verdict = session.settle()[-1]
         return next(p for p in verdict.policies if p.policy.id == self._policy.id)
