@@ -140,10 +140,7 @@ def _reports_error(record: dict[str, Any]) -> bool:
 
 
 def declaration_for(effect: Effect, result: str) -> str:
-    """Return the line for tools.yaml that declares this result to be a failure.
-
-    For a write, the pattern matches only this particular error, because other errors may occur after the write ran.
-    """
+    """Return the line for tools.yaml that declares this result, or for a write this very error, a failure."""
     is_write = effect == "write"
     field = _CODE_FIELD.search(result) if result.lstrip()[:1] == "{" else None
     start = "^" if not field and result[:1].strip() else ""
@@ -268,10 +265,7 @@ class Answers:
         return self._by_tool
 
     def of(self, tool: str, at: CallRecord, arguments: Mapping[str, Any] | None = None) -> Iterator[CallRecord]:
-        """Yield the calls to `tool` whose results the agent had seen before the judged call.
-
-        With `arguments`, yield only calls that may have had these arguments. A few other calls may be included.
-        """
+        """Yield the calls that the agent had seen answered. With `arguments`, few with other arguments."""
         answered = self.by_tool().get(tool)
         if answered is None:
             return

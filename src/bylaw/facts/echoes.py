@@ -36,11 +36,7 @@ class RunIndex:
                 known.append(step)
 
     def candidates(self, spelling: Spelling, before: int) -> list[int]:
-        """Return the steps before `before` that may contain the value, in order.
-
-        These are the steps that contain the rarest run of one of its spellings. Rarity is measured only on steps before
-        `before`, so later steps cannot change the result.
-        """
+        """Return, in order, the steps before `before` with the rarest run of one of the value's spellings."""
         runs = spelling.runs
         if len(runs) == 1:
             return self._rarest(runs[0], before) or []

@@ -184,11 +184,7 @@ class FactSource(Protocol):
     """
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the value, converted to the field's type. Return `UNSEEN` or a `OneOf` if the value is uncertain, and
-        `ABSENT` if the entity does not exist.
-
-        For `EXISTS`, the answer is True, False or UNSEEN. Raises ValueError if the value has the wrong type.
-        """
+        """Return the value, a `OneOf`, `UNSEEN`, or `ABSENT` without the entity. Raises ValueError for a wrong type."""
         ...
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:

@@ -325,10 +325,7 @@ class Ledger(ShownThings):
             yield said[place]
 
     def claim(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
-        """Return the last statement of a value by the user before a step, or of any value if it is UNSEEN.
-
-        The statement is given by the step of its message and its words.
-        """
+        """Return the step and words of the user's last claim of a value, or of any value if it is UNSEEN."""
         forms = _stating(field, value)
         if not forms:
             return None

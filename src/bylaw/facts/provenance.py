@@ -358,10 +358,7 @@ class Provenance:
     def _called_by(
         self, step: int, arguments: Mapping[str, Any], number: int, beside: Mapping[str, str], before: int
     ) -> Iterator[str]:
-        """Yield the names by which the user may refer to a source: its tool's arguments and neighbouring short fields.
-
-        If a field names an author, the fields chosen by the author are left out unless the user mentions them.
-        """
+        """Yield the names of a source: its tool's arguments, and the record's short fields not chosen by an author."""
         own = self.own_fields(step, number)
         for path, each in leaf_values(arguments):
             if own is None or not is_search(path):

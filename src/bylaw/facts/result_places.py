@@ -202,10 +202,7 @@ class ResultPlaces:
 
 
 def _rows(text: str) -> list[dict[str, str]]:
-    """Return the rows of the text if all its lines have the same labels in the same order, as in `Flight: A, Price: 9`.
-
-    Any other text has no rows.
-    """
+    """Return a row for each line if all lines have the same labels in the same order, as in `Flight: A, Price: 9`."""
     lines = [line for line in text.splitlines() if line.strip()][:_LINES]
     found = [[part.split(": ", 1) for part in _LABEL.split(line.strip())] for line in lines]
     labels = {tuple(part[0] for part in row) for row in found}
@@ -357,10 +354,7 @@ def with_keys(value: Any, names: Collection[str]) -> Any:
 
 
 def leaf_values(arguments: Any) -> Iterator[tuple[str, str | int | float]]:
-    """Yield the traceable values in a call's arguments, each with its path, such as `flights[].date`.
-
-    In running text, only identifiers (addresses, links, codes) are traced.
-    """
+    """Yield the values in a call's arguments, with paths such as `flights[].date`. Of prose, only identifiers."""
     pending: list[tuple[str, Any]] = [("", arguments)]
     left = _LEAVES
     while pending and left:

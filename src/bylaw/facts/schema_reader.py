@@ -557,10 +557,7 @@ class SchemaReader:
         )
 
     def _is_whole(self, entity: Entity, tool: str, each: str) -> bool:
-        """Whether a tool shows a complete record. The entity's own look-up does, but a list does not.
-
-        An entity that exists only in the conversation has no look-up.
-        """
+        """Whether a tool shows a complete record, as the entity's own look-up does, but not a list."""
         declared = self._tools.get(tool)
         if declared is None or declared.effect == "write":
             return False

@@ -224,8 +224,7 @@ def compare(order: Order, one: Unknown, other: Any) -> Any:
     if other is None:
         if order not in ("==", "!="):
             raise ValueError("None cannot be compared with a value; test for None first")
-        truth = opaque_bool(one.decider, f"{one.text} == None", one.needs)
-        return truth if order == "==" else truth.denied()
+        return _opaque_equality(order, one.decider, f"{one.text} == None", one.needs)
     if other.__class__ is bool and one.kind == "number":
         other = int(other)
     kind = kind_of(other)
@@ -243,8 +242,7 @@ def compare(order: Order, one: Unknown, other: Any) -> Any:
     if why := unlike(kind, one.kind):
         raise ValueError(why)
     if kind == one.kind:
-        truth = opaque_bool(one.decider, f"{one.text} == {expression_text(other)}", one.needs)
-        return truth if order == "==" else truth.denied()
+        return _opaque_equality(order, one.decider, f"{one.text} == {expression_text(other)}", one.needs)
     return order == "!="
 
 
@@ -365,11 +363,15 @@ def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> UnknownBoo
     first, second = one.text, other.text
     if order in ("==", "!="):
         first, second = sorted((first, second))
-        truth = opaque_bool(one.decider, f"{first} == {second}", needs)
-        return truth if order == "==" else truth.denied()
+        return _opaque_equality(order, one.decider, f"{first} == {second}", needs)
     if order in (">", ">="):
         first, second, order = second, first, FLIPPED[order]
     return opaque_bool(one.decider, f"{first} {order} {second}", needs)
+
+
+def _opaque_equality(order: Order, decider: BranchDecider, text: str, needs: Mapping[Fact, Origin]) -> UnknownBool:
+    truth = opaque_bool(decider, text, needs)
+    return truth if order == "==" else truth.denied()
 
 
 def _short(text: str) -> str:

@@ -137,11 +137,7 @@ def _plain(figures: str, currency: str) -> str | None:
 
 
 def written_number(text: str, what: str = "a number") -> str:
-    """Return a number without thousands separators. Raises ValueError unless the number is unambiguous.
-
-    `20,00` means twenty in one country and two thousand in another. Only Python treats `4_0` and full-width digits as
-    numbers.
-    """
+    """Return a number without thousands separators. Raises ValueError if it is ambiguous, such as `20,00`."""
     text = text.strip()
     if _PLAIN.fullmatch(text):
         return text
@@ -165,10 +161,7 @@ INVISIBLE.update(dict.fromkeys([*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), 
 
 
 def coerce(field: Field, raw: Any) -> Any:
-    """Convert `raw` to the field's type. Raises ValueError if `raw` does not fit that type.
-
-    `null` becomes None if the field is nullable, and UNSEEN otherwise.
-    """
+    """Convert `raw` to the field's type, or raise ValueError. `null` becomes None if nullable, and UNSEEN if not."""
     if raw is None:
         return None if field.nullable else UNSEEN
     if raw.__class__ is Contradicted:

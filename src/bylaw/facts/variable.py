@@ -158,11 +158,8 @@ def _parted(possible: ValueSet, region: ValueSet) -> Parted:
 _kept_parted = lru_cache(maxsize=_KEPT)(_parted)
 
 
-def meet(one: ValueSet, other: ValueSet) -> ValueSet:
-    if isinstance(one, Words):
-        assert isinstance(other, Words)
-        return one.meet(other)
-    assert isinstance(other, Spans)
+def meet(one: Any, other: Any) -> ValueSet:
+    """Return the intersection of two sets of the same type."""
     return one.meet(other)
 
 

@@ -23,11 +23,7 @@ class World(Protocol):
         ...
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
-        """Return an entity's current raw field values, or ABSENT or UNSEEN.
-
-        UNSEEN marks a field that was changed to an unknown value. A missing field has its default value, if it declares
-        one.
-        """
+        """Return an entity's raw fields, or ABSENT or UNSEEN. A field is UNSEEN after a change to an unknown value."""
         ...
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
