@@ -77,5 +77,5 @@ def test_the_way_back_of_a_value_that_was_read_written_and_read_again():
     )
     traced = found(events, "QQ7777")
     assert (traced.source, traced.tool, traced.step) == ("content", "read_mail", 2)
-    assert Provenance(events, tools=TOOLS).ways_back("QQ7777", before=len(events)) == ([3, 7], [6, 10])
-    assert Provenance(events, tools=TOOLS).ways_back("QQ7777", before=3) == ([], [])
+    assert Provenance(events, tools=TOOLS).echo_steps("QQ7777", before=len(events)) == ([3, 7], [6, 10])
+    assert Provenance(events, tools=TOOLS).echo_steps("QQ7777", before=3) == ([], [])

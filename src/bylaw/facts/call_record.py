@@ -177,7 +177,7 @@ class CallRecord(Struct, eq=False):
     delivered: int | None = None
     accepted: bool | None = None
     value: Any = NOTHING
-    has_told: bool = False
+    has_shown: bool = False
     """Whether the result showed any field of an entity other than the key."""
     actions: "tuple[CallRecord, ...]" = ()
     """The actions that a call to a generic tool performs. They share the call's step and result."""

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from bylaw.errors import WorldError
 from bylaw.facts.entity import ABSENT, UNSEEN, Entity, Key, NoValue
-from bylaw.facts.observation import NOTHING, ItemPath, PathScope, Sighting, sightings, thing_at
+from bylaw.facts.observation import NOTHING, ItemPath, PathScope, Sighting, sighting_at, sightings
 from bylaw.facts.schema import Schema, Stored
 from bylaw.facts.value import key_of
 from bylaw.facts.world import Snapshot, WorldRecord, agrees
@@ -73,7 +73,7 @@ class _Placed:
                 name = stored.observation.entity.name
                 raise WorldError(f"`{held}`, the location of `{name}`, does not exist", place=self._place)
         for scope in stored.scopes(data):
-            yield scope, thing_at(stored.observation, scope)
+            yield scope, sighting_at(stored.observation, scope)
 
 
 def _add(index: dict[Key, WorldRecord], key: Key, record: WorldRecord, what: str, place: str, hint: str = "") -> None:

@@ -87,7 +87,7 @@ class EvidenceCount:
                 if counts is None:
                     counts = graded[call.tool] = Counter()
                 made = known.get(result.call)
-                is_shown = made is not None and made.has_told and made.result is result
+                is_shown = made is not None and made.has_shown and made.result is result
                 counts["shown" if is_shown else self.grade(call, result)] += 1
 
     def grade(self, call: Call, result: Result) -> EvidenceGrade:
@@ -117,7 +117,7 @@ def grade(
     is_accepted = accepted(tool, result, value)
     text = searched_text(result, value, is_accepted)
     for observation in observations or ():
-        if any(each.tells_more() for each in sightings(observation, call.arguments, value, text, is_accepted)):
+        if any(each.shows_more() for each in sightings(observation, call.arguments, value, text, is_accepted)):
             return "shown"
     if is_accepted is False or (tool is None and failed(result)):
         return "refused"
@@ -186,7 +186,7 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
         is_read = record.tool is not None and record.tool.effect == "read"
         # Examine only look-ups and calls whose results were not captured.
         if is_read or (record.result is not None and not record.result.captured):
-            why = _why_not_told(ledger, record, entity, key, field)
+            why = _why_not_shown(ledger, record, entity, key, field)
             if why and ledger.changes.is_current(entity.name, key, field, record.step, at):
                 return why
     return None
@@ -226,12 +226,12 @@ def _suspects(
     count, found = ledger.suspects.get((tool, entity.name, field), (0, []))
     if count != len(records):
         # A late result may have to be placed before other results.
-        found = [record for record in records if _not_told_at_all(ledger, record, entity, field)]
+        found = [record for record in records if _why_shown_nowhere(ledger, record, entity, field)]
         ledger.suspects[tool, entity.name, field] = (len(records), found)
     return found
 
 
-def _not_told_at_all(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> Unread | None:
+def _why_shown_nowhere(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> Unread | None:
     if record.result is None:
         return None
     if not record.result.captured:
@@ -243,12 +243,12 @@ def _not_told_at_all(ledger: Ledger, record: CallRecord, entity: Entity, field: 
     return unreadable(showing, record.call.arguments, record.value) if showing else None
 
 
-def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, field: str) -> Unread | None:
+def _why_not_shown(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, field: str) -> Unread | None:
     is_about = _is_about(ledger.schema, record.call, entity, key, field)
     if is_about is False or record.result is None:
         return None
     if is_about is None or not record.result.captured or record.accepted is False:
-        return _not_told_at_all(ledger, record, entity, field)
+        return _why_shown_nowhere(ledger, record, entity, field)
     thing = ledger.thing(entity.name, key)
     shown = [each.value for each in thing.shown(field) if each.as_of == record.step] if thing is not None else []
     if shown:
@@ -256,12 +256,12 @@ def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, 
         may_be_none = field in entity.fields and entity.fields[field].nullable
         is_null = any(value is None for value in shown) and not may_be_none
         return "not_told" if is_null else None
-    if _is_told_of(ledger, record, entity, field):
+    if _is_shown_otherwise(ledger, record, entity, field):
         return "spelt_otherwise"
     return "not_readable" if isinstance(record.value, str) else "not_mapped"
 
 
-def _is_told_of(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> bool:
+def _is_shown_otherwise(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> bool:
     """Whether a look-up showed the field for its entity, possibly with a different spelling of the key."""
     way = next(way for way in ledger.schema.ways[entity.name, field] if way.tool == record.call.tool)
     named = way.parts(record.call.arguments)

@@ -1,6 +1,6 @@
 """The ledger records everything that was asked, answered, said and done in one trajectory.
 
-`ShownThings` holds what results have shown. A value in a user message is a claim, not a fact.
+`ShownFacts` holds what results have shown. A value in a user message is a claim, not a fact.
 """
 
 import re
@@ -20,7 +20,7 @@ from bylaw.facts.entity import ABSENT, UNSEEN, Between, Field, FieldType, NoValu
 from bylaw.facts.provenance import Provenance
 from bylaw.facts.result_places import is_cut
 from bylaw.facts.schema import Schema
-from bylaw.facts.shown import ShownThings
+from bylaw.facts.shown import ShownFacts
 from bylaw.text.day import MONTHS
 from bylaw.trace.event import Call, Event, Result
 
@@ -135,7 +135,7 @@ class Requests(Protocol):
         ...
 
 
-class Ledger(ShownThings):
+class Ledger(ShownFacts):
     """The facts shown in one trajectory, and everything that was asked, said and done in it."""
 
     turn = -1

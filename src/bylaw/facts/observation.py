@@ -251,7 +251,7 @@ class Sighting(Struct, frozen=True, gc=False):
             return NOTHING
         return declared.default if isinstance(self.scope.item, dict) and self._is_recognised() else NOTHING
 
-    def tells_more(self) -> bool:
+    def shows_more(self) -> bool:
         """Whether the result shows more than the key: another field, or that the entity does not exist."""
         if not self.exists:
             return True
@@ -309,11 +309,11 @@ def sightings(
     elif observation.each is not None:
         scopes = [PathScope(item, value, args, name) for item, name in observation.each(whole)]
     for scope in scopes:
-        if (shown := thing_at(observation, scope)) is not None:
+        if (shown := sighting_at(observation, scope)) is not None:
             yield shown
 
 
-def thing_at(observation: Observation, scope: PathScope) -> Sighting | None:
+def sighting_at(observation: Observation, scope: PathScope) -> Sighting | None:
     if observation.when is not None and not observation.when(scope):
         return None
     key = _key(observation, scope)
@@ -323,7 +323,7 @@ def thing_at(observation: Observation, scope: PathScope) -> Sighting | None:
 _NAMELESS = (Contradicted, list, dict)
 
 
-def names_a_thing(part: Any) -> bool:
+def can_be_key(part: Any) -> bool:
     """Whether a value can be part of a key: a number or a non-empty string."""
     if part.__class__ is str:
         return bool(part.strip())
@@ -338,7 +338,7 @@ def _key(observation: Observation, scope: PathScope) -> Key | None:
             if part.__class__ in _NAMELESS:
                 # The path leads to several values or to none, so it does not identify a single entity.
                 return None
-            if names_a_thing(part):
+            if can_be_key(part):
                 parts.append(part)
                 break
         else:

@@ -232,7 +232,7 @@ class Provenance:
         bare = plain_link(value)
         return bare != value and self.is_said(bare, before=before)
 
-    def ways_back(self, value: str | float, *, before: int) -> tuple[list[int], list[int]]:
+    def echo_steps(self, value: str | float, *, before: int) -> tuple[list[int], list[int]]:
         """Return the steps of writes with a value as an argument, and of results that showed it later."""
         spelling = spell(value)
         if spelling is None:

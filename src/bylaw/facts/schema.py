@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from bylaw.facts.entity import UNDECLARED, UNSEEN, Entity, Fact, FactSource, Field, Key, ReadTool
-from bylaw.facts.observation import NOTHING, Finder, Getter, ItemPath, Observation, PathScope, names_a_thing
+from bylaw.facts.observation import NOTHING, Finder, Getter, ItemPath, Observation, PathScope, can_be_key
 from bylaw.facts.value import amount_in, coerce, key_of, names_several, shared_currency
 from bylaw.policy.tool import Tool
 
@@ -92,7 +92,7 @@ class Change(Struct, frozen=True):
             if names_several(part):
                 return None
             # `{"id": false}` means that the entity does not exist.
-            parts.append(part if names_a_thing(part) and part is not False else NOTHING)
+            parts.append(part if can_be_key(part) and part is not False else NOTHING)
         return (NOTHING,) if NOTHING in parts else key_of(parts)
 
     def touched(

@@ -30,7 +30,7 @@ from bylaw.facts.ledger import Ledger
 from bylaw.facts.observation import NOTHING
 from bylaw.facts.provenance import WORST_FIRST, Provenance, Traced, TracedSource
 from bylaw.facts.result_places import leaf_values, with_keys
-from bylaw.facts.shown import KnownThing, SeenThing, Shown, beside, common_value, shown_before
+from bylaw.facts.shown import KnownEntity, SeenEntity, Shown, beside, common_value, shown_before
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
 from bylaw.policy.pattern import Match, Pattern, compile_pattern
@@ -163,7 +163,7 @@ class SeenFacts:
         thing = self._ledger.thing(entity.name, key)
         if thing is None:
             return self._look_further(None, entity, key, field)
-        visible = KnownThing(self._ledger, thing, entity, key, self._at)
+        visible = KnownEntity(self._ledger, thing, entity, key, self._at)
         found = visible.latest(field.name)
         # Existence is in doubt only if a result has said that the entity does not exist.
         if thing.is_ever_absent:
@@ -191,7 +191,7 @@ class SeenFacts:
         except ValueError:
             return UNSEEN
 
-    def _look_further(self, visible: KnownThing | None, entity: Entity, key: Key, field: Field) -> Any:
+    def _look_further(self, visible: KnownEntity | None, entity: Entity, key: Key, field: Field) -> Any:
         ledger, at = self._ledger, self._at
         if visible is not None and (pending := visible.pending(field)) is not UNSEEN:
             return pending
@@ -221,7 +221,7 @@ class SeenFacts:
         for name, value in self._at.call.arguments.items():
             if traced := self._traced(value):
                 part, worst = min(traced, key=lambda each: _trust(each[1]))
-                writes, shown = provenance.ways_back(part, before=self._at.start)
+                writes, shown = provenance.echo_steps(part, before=self._at.start)
                 found.append(ArgumentOrigin(name, worst, tuple(writes), tuple(shown)))
         return found
 
@@ -460,7 +460,7 @@ class TrueFacts:
         thing = self._ledger.thing(entity.name, key)
         if thing is None:
             return UNSEEN
-        known = KnownThing(self._ledger, thing, entity, key, self._at, is_hindsight=True)
+        known = KnownEntity(self._ledger, thing, entity, key, self._at, is_hindsight=True)
         there = known.is_there()
         if there is NOTHING:
             there = self._shown_later(thing, entity, key, EXISTS)
@@ -477,7 +477,7 @@ class TrueFacts:
         # Writes in the same turn may leave a few values possible.
         return known.pending(field) if found is NOTHING else found
 
-    def _shown_later(self, thing: SeenThing, entity: Entity, key: Key, field: Field) -> Any:
+    def _shown_later(self, thing: SeenEntity, entity: Entity, key: Key, field: Field) -> Any:
         """Return a field's value as shown after the turn began. NOTHING if it may differ from the value at the call."""
         shown = thing.shown(field.name)
         later = shown[len(shown_before(shown, self._at.start)) :]

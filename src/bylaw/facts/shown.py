@@ -33,7 +33,7 @@ class Shown(Struct, frozen=True, gc=False):
     time: float | None
 
 
-class SeenThing:
+class SeenEntity:
     """The observations of one entity, and the values of each field read so far."""
 
     __slots__ = ("_fields", "is_ever_absent", "lost", "sightings")
@@ -86,12 +86,12 @@ class _Kind:
         """The calls whose results may show such an entity, in the order of the results."""
         self.read = 0
         """The number of these results that have been read."""
-        self.things: dict[Key, SeenThing] = {}
+        self.things: dict[Key, SeenEntity] = {}
         self.lost: list[CallRecord] = []
         """For entities declared complete: the calls whose results are unreadable."""
 
 
-class ShownThings:
+class ShownFacts:
     """Everything that results have shown in one trajectory, by entity.
 
     A result is decoded once, when a guard requests an entity that the result may show. Every query has a step and
@@ -125,7 +125,7 @@ class ShownThings:
         thing = self.thing(entity.name, key)
         return thing.shown(field) if thing is not None else []
 
-    def thing(self, entity: str, key: Key) -> SeenThing | None:
+    def thing(self, entity: str, key: Key) -> SeenEntity | None:
         return self._read(entity).things.get(key)
 
     def keys(self, entity: Entity) -> Iterable[Key]:
@@ -140,10 +140,10 @@ class ShownThings:
             if any(seen.delivered < at.start and seen.agent == at.who for seen in thing.sightings)
         ]
 
-    def seen_by(self, at: CallRecord, entity: Entity, key: Key) -> "KnownThing | None":
+    def seen_by(self, at: CallRecord, entity: Entity, key: Key) -> "KnownEntity | None":
         """Return one entity as the agent making the judged call had seen it. None if no result has shown the entity."""
         thing = self.thing(entity.name, key)
-        return KnownThing(self, thing, entity, key, at) if thing is not None else None
+        return KnownEntity(self, thing, entity, key, at) if thing is not None else None
 
     def latest(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
         """Return the newest value that is visible to the judged call and not stale."""
@@ -218,7 +218,7 @@ class ShownThings:
             raise
         return kind
 
-    def _take_in(self, made: CallRecord, entity: str, things: dict[Key, SeenThing]) -> None:
+    def _take_in(self, made: CallRecord, entity: str, things: dict[Key, SeenEntity]) -> None:
         result = made.result
         if result is None or not result.captured:
             if result is not None:
@@ -234,22 +234,22 @@ class ShownThings:
         delivered = made.delivered if made.delivered is not None else made.step
         value, text = made.value, searched_text(result, made.value, made.accepted)
         arguments, step, who, time = made.arguments, made.step, made.who, result.time
-        tells_more = False
+        shows_more = False
         for observation in self.schema.shows[made.call.tool][entity]:
             for sighting in sightings(observation, arguments, value, text, made.accepted):
-                tells_more = tells_more or sighting.tells_more()
+                shows_more = shows_more or sighting.shows_more()
                 thing = things.get(sighting.key)
                 if thing is None:
-                    thing = things[sighting.key] = SeenThing()
+                    thing = things[sighting.key] = SeenEntity()
                 thing.sightings.append(Shown(step, delivered, who, sighting, time))
                 if not sighting.exists:
                     thing.is_ever_absent = True
-        if tells_more:
-            made.has_told = True
+        if shows_more:
+            made.has_shown = True
         elif made.accepted is not False:
             self._lose(made, entity, things)
 
-    def _lose(self, made: CallRecord, entity: str, things: dict[Key, SeenThing]) -> None:
+    def _lose(self, made: CallRecord, entity: str, things: dict[Key, SeenEntity]) -> None:
         declared = self.schema.entities[entity]
         if declared.read is None or declared.read.tool != made.call.tool or made.call.fault or made.delivered is None:
             return
@@ -309,15 +309,15 @@ def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[
     return None if any(each.value is not newest.value for each in against) else newest.value
 
 
-class KnownThing:
+class KnownEntity:
     """One entity as known at a call: as its agent had seen it before the turn or, in hindsight, as it truly was."""
 
     __slots__ = ("_at", "_entity", "_is_hindsight", "_key", "_known_at", "_thing", "_things")
 
     def __init__(
         self,
-        things: ShownThings,
-        thing: SeenThing,
+        things: ShownFacts,
+        thing: SeenEntity,
         entity: Entity,
         key: Key,
         at: CallRecord,
