@@ -108,7 +108,7 @@ def _is_looked_up(value: Any) -> bool | None:
 
 
 def failed(result: Result) -> bool:
-    """Whether a result is flagged as an error or looks like one. Only for statistics, because looks can deceive."""
+    """Whether a result is flagged as an error or looks like one. Only for statistics, because it may be wrong."""
     return bool(result.captured and (result.error or (result.error is None and looks_failed(result.value()))))
 
 
@@ -140,7 +140,7 @@ def _reports_error(record: dict[str, Any]) -> bool:
 
 
 def declaration_for(effect: Effect, result: str) -> str:
-    """Return the line for tools.yaml that declares this result, or for a write this very error, a failure."""
+    """Return the line for tools.yaml that declares this result a failure. For a write, it matches only this error."""
     is_write = effect == "write"
     field = _CODE_FIELD.search(result) if result.lstrip()[:1] == "{" else None
     start = "^" if not field and result[:1].strip() else ""
@@ -226,11 +226,11 @@ class CallRecord(Struct, eq=False):
         return self.call.refused or is_declared
 
     def is_doubtful(self) -> bool:
-        """Whether the text of the result leaves open if the call ran."""
+        """Whether the text of the result does not show if the call ran."""
         return self.accepted is None and self.result is not None and self.result.captured
 
     def is_perhaps_done(self) -> bool:
-        """Whether a result leaves open if the call ran: its text is unclear, or a shield marked it."""
+        """Whether the result does not show if the call ran: its text is unclear, or a shield marked it."""
         return self.is_doubtful() or (self.result is not None and self.result.refused is False)
 
     def counts(self) -> bool:
@@ -265,7 +265,7 @@ class Answers:
         return self._by_tool
 
     def of(self, tool: str, at: CallRecord, arguments: Mapping[str, Any] | None = None) -> Iterator[CallRecord]:
-        """Yield the calls that the agent had seen answered. With `arguments`, few with other arguments."""
+        """Yield the calls that the agent had seen answered. `arguments` leaves out most calls with others."""
         answered = self.by_tool().get(tool)
         if answered is None:
             return

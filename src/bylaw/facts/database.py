@@ -261,7 +261,7 @@ class _Tables:
 
 
 def _narrowed(entity: Entity, name: str, wanted: Any) -> tuple[str, Sequence[Any]]:
-    """Return an SQL condition that can use an index, and its values. It holds for all matching rows, or more."""
+    """Return an SQL condition that can use an index, and its values. Some other rows may satisfy it too."""
     kind = "string" if name in entity.key else entity.fields[name].type
     if kind in ("string", "enum"):
         try:

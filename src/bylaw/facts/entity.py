@@ -184,7 +184,7 @@ class FactSource(Protocol):
     """
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the value, a `OneOf`, `UNSEEN`, or `ABSENT` without the entity. Raises ValueError for a wrong type."""
+        """Return the value, a `OneOf`, UNSEEN, or ABSENT without an entity. Raises ValueError for a wrong type."""
         ...
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:

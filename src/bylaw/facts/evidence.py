@@ -48,7 +48,7 @@ class LookupEvidence(Struct, frozen=True, omit_defaults=True):
     readable: int
     """The number of captured results that are data or refusals, or that match one of the pack's patterns."""
     shown: int | None = None
-    """The number of results that contain data mapped by the pack's entities. None if the pack maps none."""
+    """The number of results that contain data mapped by the pack's entities. None if it does not map the tool."""
     refused: int = 0
     empty: int = 0
     cures: tuple[str, ...] = ()

@@ -161,7 +161,7 @@ class Ledger(ShownFacts):
         self._stating: dict[Search, tuple[int, list[int]]] = {}
         """For each search: the number of user messages searched so far, and the positions of those that match."""
         self.suspects: dict[tuple[str, str, str], tuple[int, list[CallRecord]]] = {}
-        """For each tool, entity and field: how many results were checked, and those that may have missed it."""
+        """For each tool, entity and field: how many results were checked, and those that may lack the field."""
         self._to_show: dict[int, CallRecord] = {}
         """Refused calls for which a shield made look-ups that the agent has not seen yet, keyed by step."""
 

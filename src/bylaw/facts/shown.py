@@ -156,7 +156,7 @@ class ShownFacts:
         return next((entry for entry in shown if entry.delivered < at.start and entry.agent == at.who), None)
 
     def may_be_read_again(self, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-        """Whether a shown fact needs a new look-up: it is too old, or exactly one later look-up was unreadable."""
+        """Whether to look up a shown fact again: it is too old, or exactly one later look-up was unreadable."""
         thing, shown = self.thing(entity.name, key), self.ever_visible(entity, key, field, at)
         if thing is None or shown is None:
             return False
