@@ -15,7 +15,17 @@ LATE = 0.1
 """Seconds that the database takes for each answer, at least."""
 PATIENCE = 20.0
 """Seconds after which a loop that does nothing has stood still, however slow the machine is."""
-SLOW = ("conversation", "append", "settle", "named", "asked", "approve", "reject", "read_stops", "latest_uses")
+SLOW = (
+    "conversation",
+    "append",
+    "settle",
+    "named",
+    "asked",
+    "approve",
+    "reject",
+    "stop_history",
+    "latest_uses",
+)
 """What of a log asks the database."""
 
 

@@ -99,10 +99,10 @@ def test_a_draft_that_cannot_be_written_does_not_take_its_neighbours_with_it(whe
     store = open_store(where)
     jobs: list[Any] = [([event(name, "1")], Future()) for name in ("a", "b", "\ud800", "c", "d")]
     with Journal(store) as journal:
-        with store.lock:
-            # They gather behind the first, and the rest are written in one transaction.
-            for drafts, future in jobs:
-                journal._put(drafts, future)  # pyright: ignore[reportPrivateUsage]
+        # Handed over at once, they are written in one transaction.
+        for drafts, future in jobs:
+            journal._put(drafts, future)  # pyright: ignore[reportPrivateUsage]
+        journal._due.set()  # pyright: ignore[reportPrivateUsage]
         written = [future.exception(10) is None for _, future in jobs]
         with pytest.raises(LogError, match="could not be written"):
             jobs[2][1].result()

@@ -89,7 +89,7 @@ def test_a_retention_period_empties_stops_once_all_are_over_and_never_counts_the
         log.lift(stop.id, by="ann")
         assert store.remove("default", key=KEY, before=time.time() + 1) == 2
         assert verify(store, "default", key=KEY).faults == ()
-        log.read_stops("default")
+        log.forget_stops("default")
         assert log.stops("default").revision == 2
         assert log.every_stop("default") == []
         log.stop("all", by="ann", reason="again", until=time.time() + HOUR)

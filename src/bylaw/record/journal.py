@@ -43,7 +43,11 @@ class Journal:
         self._wrote = wrote
         self.commits = 0
         """The number of transactions, each with one sync."""
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._due = threading.Event()
+        """Set if there are jobs, or if the log is closing."""
+        self._loops: set[asyncio.AbstractEventLoop] = set()
+        """Loops that will set `_due` at the end of their current turn."""
         self._since = 0.0
         """When the current write began. It is 0.0 if nothing is being written."""
         self._fault: tuple[float, str] | None = None
@@ -56,13 +60,22 @@ class Journal:
         """Write all drafts in order, or none of them. On return, they are on disk."""
         future: Future[Answers] = Future()
         self._put(drafts, future)
+        self._due.set()
         return future.result()
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
-        """Like `append`, for coroutines."""
-        future: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
+        """Like `append`, for coroutines. Appends from the same turn of a loop are submitted together."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Answers] = loop.create_future()
         self._put(drafts, future)
+        if loop not in self._loops:
+            self._loops.add(loop)
+            loop.call_soon(self._end_turn, loop)
         return await future
+
+    def _end_turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loops.discard(loop)
+        self._due.set()
 
     def _put(self, drafts: Sequence[Draft], future: _Future) -> None:
         if self._closed:
@@ -84,7 +97,7 @@ class Journal:
         """Write everything pending, then stop."""
         if not self._closed:
             self._closed = True
-            self._jobs.put(None)
+            self._due.set()
             self._thread.join()
 
     def __enter__(self) -> "Journal":
@@ -94,35 +107,37 @@ class Journal:
         self.close()
 
     def _write(self) -> None:
-        is_last = False
-        while not is_last and (first := self._jobs.get()) is not None:
-            jobs = [first]
+        while not (self._closed and self._jobs.empty()):
+            if self._jobs.empty():
+                self._due.wait()
+                self._due.clear()
+            jobs = self._gather([])
+            if not jobs:
+                continue
             self._since = time.monotonic()
             try:
                 with self.store.connection.turn():
-                    is_last = self._gather(jobs)
+                    jobs = self._gather(jobs)
                     outcomes = self._appended([drafts for drafts, _ in jobs])
             except Exception as error:
                 outcomes = [self._unwritten(error) for _ in jobs]
             faults = [each for each in outcomes if isinstance(each, Exception)]
             if faults and not self.store.connection.is_there:
                 # Waiting decisions may depend on entries from other writers that the server has lost.
-                is_last = is_last or self._gather(jobs)
+                jobs = self._gather(jobs)
                 outcomes = [*outcomes, *faults[:1] * (len(jobs) - len(outcomes))]
             self._fault = (time.monotonic(), str(faults[0])) if len(faults) == len(jobs) else None
             self._since = 0.0
             self._tell(jobs, outcomes)
 
-    def _gather(self, jobs: list[_Job]) -> bool:
-        """Add the waiting jobs to a batch. Return whether to close the log afterwards."""
+    def _gather(self, jobs: list[_Job]) -> list[_Job]:
+        """Return a batch with the waiting jobs added."""
         size = sum(len(drafts) for drafts, _ in jobs)
         with suppress(queue.Empty):
             while size < BATCH:
-                if (job := self._jobs.get_nowait()) is None:
-                    return True
-                jobs.append(job)
+                jobs.append(job := self._jobs.get_nowait())
                 size += len(job[0])
-        return False
+        return jobs
 
     def _appended(self, groups: Sequence[Sequence[Draft]]) -> Sequence[_Outcome]:
         """Write groups of drafts and return the outcome of each. A group that cannot be written does not affect the

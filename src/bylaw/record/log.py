@@ -23,7 +23,7 @@ from bylaw.record.approval import Approval, Attestation, Change, Status, draft
 from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft, Entry
 from bylaw.record.journal import Answers, Journal, LogError
 from bylaw.record.reading import Reading
-from bylaw.record.stop import LONGEST, NO_STOPS, WORDS, Lift, Stop, Stopped, Stops, Target, new_id, standing, stop_draft
+from bylaw.record.stop import LONGEST, WORDS, Lift, Stop, Stopped, Stops, Target, new_id, standing, stop_draft
 from bylaw.record.store import open_store
 from bylaw.record.verify import checked
 
@@ -89,7 +89,6 @@ class Log(Reading):
         """Each tenant's stops, as last read. If they have changed, decisions cannot be written and are repeated."""
         self._looked: dict[str, tuple[float, int]] = {}
         """For each tenant, when its chain was last found complete, and the number of entries without a conversation."""
-        self._changed_stops: set[str] = set()
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
         """Write drafts in order. On return, they are on disk."""
@@ -149,27 +148,21 @@ class Log(Reading):
         return right.get(id)
 
     def stops(self, tenant: str) -> Stops:
-        """Return the active stops as last read."""
-        return self._stops.get(tenant, NO_STOPS)
-
-    def stops_changed(self, tenant: str) -> None:
-        """Record that a write failed because of changed stops."""
-        self._changed_stops.add(tenant)
+        """Return the active stops as last read. If they have changed since, a write that depends on them fails."""
+        if tenant not in self._stops:
+            self._stops[tenant] = standing(*self.stop_history(tenant))
+        return self._stops[tenant]
 
     def must_read_stops(self, tenant: str) -> bool:
-        return tenant in self._changed_stops
+        return tenant not in self._stops
 
-    def read_stops(self, tenant: str) -> None:
-        self._changed_stops.discard(tenant)
-        try:
-            self._stops[tenant] = standing(*self.told_stops(tenant))
-        except BaseException:
-            self._changed_stops.add(tenant)
-            raise
+    def forget_stops(self, tenant: str) -> None:
+        """Read the stops again next time."""
+        self._stops.pop(tenant, None)
 
     def every_stop(self, tenant: str) -> list[Stopped]:
         """Return every stop in the log, including ended ones."""
-        return self.told_stops(tenant)[0]
+        return self.stop_history(tenant)[0]
 
     def stop(
         self,
@@ -208,7 +201,7 @@ class Log(Reading):
         (entry,) = self.append([stop_draft(tenant, made)])
         if isinstance(entry, Conflict):
             raise UsageError(entry.message)
-        self.stops_changed(tenant)
+        self.forget_stops(tenant)
         return replace(made, since=entry.time)
 
     def lift(self, id: str, *, by: str, reason: str = "", tenant: str = DEFAULT_TENANT) -> Stopped:
@@ -222,7 +215,7 @@ class Log(Reading):
         (entry,) = self.append([stop_draft(tenant, Lift(id, by, " ".join(reason.split())))])
         if isinstance(entry, Conflict):
             raise UsageError(f"nothing changed: `{id}` was already lifted")
-        self.stops_changed(tenant)
+        self.forget_stops(tenant)
         return {each.stop.id: each for each in self.every_stop(tenant)}[id]
 
     def approve(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:

@@ -118,7 +118,7 @@ class Reading:
         rows = self._rows("SELECT name FROM conversations WHERE tenant = ? ORDER BY name", (tenant,))
         return [name for (name,) in rows if name != STOPS and not name.startswith(REMOVED)]
 
-    def told_stops(self, tenant: str) -> tuple[list[Stopped], int]:
+    def stop_history(self, tenant: str) -> tuple[list[Stopped], int]:
         """Return all stops in the log, and the number of entries about stops."""
         with self.at_one_moment():
             entries = self.conversation(tenant, STOPS)
@@ -147,6 +147,12 @@ class Reading:
         """Return the time and conversation of each active use, keyed by counted name and decision."""
         rows = self._rows("SELECT name, decision, time, conversation FROM uses WHERE tenant = ?", (tenant,))
         return {(name, decision): (time, conversation) for name, decision, time, conversation in rows}
+
+    def length_if_known(self, tenant: str, name: str) -> int | None:
+        """Return the number of entries in a conversation, 0 if it was removed, or None if the log does not know it."""
+        query = "SELECT length FROM conversations WHERE tenant = ? AND name IN (?, ?)"
+        rows = self._rows(query, (tenant, name, removed_name(name)), settled=False)
+        return max(length for (length,) in rows) if rows else None
 
     def length_of(self, tenant: str, name: str) -> int:
         rows = self._rows("SELECT length FROM conversations WHERE tenant = ? AND name = ?", (tenant, name))

@@ -84,7 +84,7 @@ def project_use(cursor: "Cursor", draft: Draft, time: float) -> str:
     return ""
 
 
-def tell_use(found: dict[tuple[str, str], tuple[float, str]], entry: Entry) -> None:
+def apply_use(found: dict[tuple[str, str], tuple[float, str]], entry: Entry) -> None:
     use: Use = read_use(entry.body or b"")
     if use.status == "taken":
         found[use.name, use.decision] = entry.time, entry.conversation or ""

@@ -24,7 +24,7 @@ from bylaw.record.reading import Reading
 from bylaw.record.removal import emptied, hash_anchors, hash_marks, read_removal, runs, signature_fault
 from bylaw.record.stop import STOPS
 from bylaw.record.store import Store, open_store
-from bylaw.record.use import tell_use
+from bylaw.record.use import apply_use
 
 
 class Verified(Struct, frozen=True):
@@ -67,7 +67,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
         if fold.anchors != hash_anchors({each.number: each.link for each in noted}, start) and noted:
             faults.append(f"the anchors up to entry {start} do not match the folded part of the log")
         anchors = {number: each for number, each in anchors.items() if number > start}
-    told: dict[str, Approval] = {}
+    logged: dict[str, Approval] = {}
     taken: dict[tuple[str, str], tuple[float, str]] = {}
     empty: set[int] = set()
     marks: set[str] = set()
@@ -95,14 +95,14 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
             # Emptied stops still count, because decisions use the number of stops to notice changes.
             lengths[STOPS] += 1
         if entry.kind == "approval" and not entry.is_removed and not wrong:
-            tell(told, entry)
+            apply_change(logged, entry)
         if entry.kind == "use" and not entry.is_removed and not wrong:
-            tell_use(taken, entry)
+            apply_use(taken, entry)
         link = entry.link
         found_head = found_head or link.hex() == head
         if (anchor := anchors.pop(number, None)) is not None and anchor.link != link.hex():
             faults.append(f"entry {number} differs from the entry anchored at {anchor.when}: the log was replaced")
-    faults.extend(f"{_those(run)} emptied without a signed removal" for run in runs(empty))
+    faults.extend(f"{_as_range(run)} emptied without a signed removal" for run in runs(empty))
     kept = store.heads().get(tenant)
     if kept is None and number:
         faults.append(f"the log ends at entry {number}, but the number of written entries is missing")
@@ -113,8 +113,8 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
     folded = hash_marks(listed - marks) if fold is not None or listed != marks else ""
     if not marks <= listed or folded != (fold.removed if fold is not None else ""):
         faults.append("the list of removed conversations contradicts the signed removals")
-    faults.extend(_miscounted(lengths, {name: length for name, length in written.items() if name not in listed}))
-    faults.extend(_misstated(store, tenant, told))
+    faults.extend(_length_faults(lengths, {name: length for name, length in written.items() if name not in listed}))
+    faults.extend(_approval_faults(store, tenant, logged))
     if store.uses(tenant) != taken:
         faults.append("the calls that count against limits differ from those that the log shows")
     if anchors:
@@ -133,12 +133,12 @@ def _hash(link: str) -> bytes:
         return b""
 
 
-def _those(run: tuple[int, int]) -> str:
+def _as_range(run: tuple[int, int]) -> str:
     first, last = run
     return f"entry {first} was" if first == last else f"entries {first} to {last} were"
 
 
-def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[str]:
+def _length_faults(found: Mapping[str, int], written: Mapping[str, int]) -> list[str]:
     """Return the conversations with missing or additional entries."""
     faults: list[str] = []
     for name in sorted({*found, *written}):
@@ -150,14 +150,14 @@ def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[st
     return faults
 
 
-def _misstated(store: Reading, tenant: str, told: Mapping[str, Approval]) -> list[str]:
+def _approval_faults(store: Reading, tenant: str, logged: Mapping[str, Approval]) -> list[str]:
     """Return the rows in the table of approvals that contradict the entries. Also return missing rows."""
     try:
         rows = {row.id: row for row in store.approvals(tenant)}
     except msgspec.MsgspecError as error:
         return [f"the list of approvals cannot be read: {error}"]
-    wrong = {name: why for name, row in rows.items() if (why := _differs(row, told.get(name)))}
-    wrong |= {name: "it is missing from the list of approvals" for name in told if name not in rows}
+    wrong = {name: why for name, row in rows.items() if (why := _differs(row, logged.get(name)))}
+    wrong |= {name: "it is missing from the list of approvals" for name in logged if name not in rows}
     return [f"approval `{name}` contradicts the log: {why}" for name, why in wrong.items()]
 
 
@@ -177,52 +177,52 @@ def checked(store: Reading, tenant: str, approvals: Iterable[Approval]) -> tuple
     right: dict[str, Approval] = {}
     wrong: dict[str, str] = {}
     for approval in approvals:
-        told = told_by(store.conversation(tenant, approval.conversation)).get(approval.id)
-        why = _differs(approval, told)
-        if told is None or why:
+        logged = approvals_in(store.conversation(tenant, approval.conversation)).get(approval.id)
+        why = _differs(approval, logged)
+        if logged is None or why:
             wrong[approval.id] = why
         else:
-            right[approval.id] = told
+            right[approval.id] = logged
     return right, wrong
 
 
-def told_by(entries: Iterable[Entry]) -> dict[str, Approval]:
-    told: dict[str, Approval] = {}
+def approvals_in(entries: Iterable[Entry]) -> dict[str, Approval]:
+    logged: dict[str, Approval] = {}
     for entry in entries:
         if entry.kind == "approval" and entry.body is not None and not is_altered(entry):
-            tell(told, entry)
-    return told
+            apply_change(logged, entry)
+    return logged
 
 
-def tell(told: dict[str, Approval], entry: Entry) -> None:
+def apply_change(logged: dict[str, Approval], entry: Entry) -> None:
     change = read_change(entry.body or b"")
-    name, known = change.approval, told.get(change.approval)
+    name, known = change.approval, logged.get(change.approval)
     if known is None:
-        told[name] = Approval(name, entry.conversation or "", change.status, entry.time, change.expires, change)
+        logged[name] = Approval(name, entry.conversation or "", change.status, entry.time, change.expires, change)
     elif change.status in ("approved", "rejected"):
-        told[name] = replace(known, status=change.status, answer=change, answered=entry.time)
+        logged[name] = replace(known, status=change.status, answer=change, answered=entry.time)
     else:
-        told[name] = replace(known, status=change.status, end=change, ended=entry.time)
+        logged[name] = replace(known, status=change.status, end=change, ended=entry.time)
 
 
-def _differs(row: Approval, told: Approval | None) -> str:
+def _differs(row: Approval, logged: Approval | None) -> str:
     """Return how an approval's row differs from the entries, or an empty string.
 
     Earlier versions stored only the last change of a finished approval, without times.
     """
-    if told is None:
+    if logged is None:
         return "no entry requests it"
-    if row.request != told.request or row.conversation != told.conversation:
+    if row.request != logged.request or row.conversation != logged.conversation:
         return "the log has a different request"
-    if row.status != told.status:
-        return f"according to the log, it is {told.status}"
-    if (row.asked, row.expires) != (told.asked, told.expires):
+    if row.status != logged.status:
+        return f"according to the log, it is {logged.status}"
+    if (row.asked, row.expires) != (logged.asked, logged.expires):
         return "according to the log, it was requested or ended at a different time"
-    if row.answer is not None and (row.answer, row.answered) != (told.answer, told.answered):
+    if row.answer is not None and (row.answer, row.answered) != (logged.answer, logged.answered):
         return "the log has a different answer"
-    if row.answer is None and told.answer is not None and row.end is None:
+    if row.answer is None and logged.answer is not None and row.end is None:
         return "the log has an answer"
-    if row.end is not None and (row.end != told.end or row.ended not in (0.0, told.ended)):
+    if row.end is not None and (row.end != logged.end or row.ended not in (0.0, logged.ended)):
         return "according to the log, it ended differently or at a different time"
     return ""
 

@@ -31,7 +31,6 @@ from bylaw.service.openapi import POSTS, document
 from bylaw.service.request import (
     Approvals,
     BadRequest,
-    Complaint,
     DecideAnswer,
     DecideBatch,
     DecideBatchAnswer,
@@ -41,9 +40,9 @@ from bylaw.service.request import (
     EventsBatchAnswer,
     EventsOutcome,
     EventsRequest,
-    Failure,
     Instructions,
     StopList,
+    refusal,
 )
 from bylaw.shield.instructions import instructions, write_instructions
 from bylaw.trace.recorded_value import repeated_key
@@ -77,7 +76,7 @@ def is_json(headers: Headers) -> bool:
 LARGEST = 1 << 20
 """The maximum size of a request in bytes."""
 
-TELL = 0.25
+SHARE_AFTER = 0.25
 """The number of seconds until other workers see a worker's counts."""
 
 T = TypeVar("T")
@@ -133,7 +132,7 @@ class Service:
         self._board = board
         self._anchors = anchors or Failing()
         self._worker = worker
-        self._is_to_tell = False
+        self._has_unshared_counts = False
         """Whether there are counts that the other workers do not have yet."""
         if board is not None and (before := board.read(worker)) is not None:
             desk.metrics.add(before)
@@ -153,9 +152,9 @@ class Service:
         self._posts = {path: _Post(path, self, answer, keys) for path, answer in posts.items()}
         routes = [Route(path, post, methods=["POST"]) for path, post in self._posts.items()]
         routes += [
-            Route(APPROVALS, self._approvals, methods=["GET"]),
-            Route(STOPS, self._stops, methods=["GET"]),
-            Route(INSTRUCTIONS, self._instructions, methods=["GET"]),
+            Route(APPROVALS, self._get(APPROVALS, self._approvals), methods=["GET"]),
+            Route(STOPS, self._get(STOPS, self._stops), methods=["GET"]),
+            Route(INSTRUCTIONS, self._get(INSTRUCTIONS, self._instructions), methods=["GET"]),
             Route("/health", self._health, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
             Route("/openapi.json", self._openapi, methods=["GET"]),
@@ -169,7 +168,7 @@ class Service:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request. Requests that agents are waiting for take the fastest code path."""
         if not self._keys and scope["type"] == "http" and not is_from_here(scope["headers"]):
-            await respond(send, 403, _encode(Failure(Complaint("BY703", ELSEWHERE))))
+            await respond(send, 403, _encode(refusal(ELSEWHERE)))
         elif scope["type"] == "http" and scope["method"] == "POST" and (post := self._posts.get(scope["path"])):
             await (post.respond if self.tracing is None else post)(scope, receive, send)
         elif self._pages is not None and scope["type"] == "http" and self._is_page(scope["path"]):
@@ -185,24 +184,24 @@ class Service:
         """
         key = key_of(header, self._keys) if self._keys else None
         if self._keys and key is None:
-            status, content = 401, Failure(Complaint("BY703", "no valid key; send it as `Authorization: Bearer KEY`"))
+            status, content = 401, refusal("no valid key; send it as `Authorization: Bearer KEY`")
         elif key is not None and role is not None and key.role != role:
-            status, content = 403, Failure(Complaint("BY703", f"this key does not have the required role `{role}`"))
+            status, content = 403, refusal(f"this key does not have the required role `{role}`")
         elif body is None:
-            status, content = 413, Failure(Complaint("BY703", f"the request is larger than {self.largest:,} bytes"))
+            status, content = 413, refusal(f"the request is larger than {self.largest:,} bytes")
         else:
             try:
                 status, content = 200, await answer(DEFAULT_TENANT if key is None else key.tenant, body)
             except WRONG as error:
                 status, content = failure(error)
         self.desk.metrics.requests[path, status] += 1
-        if self._board is not None and not self._is_to_tell:
-            self._is_to_tell = True
-            asyncio.get_running_loop().call_later(TELL, self._tell)
+        if self._board is not None and not self._has_unshared_counts:
+            self._has_unshared_counts = True
+            asyncio.get_running_loop().call_later(SHARE_AFTER, self._share_counts)
         return status, _encode(content)
 
-    def _tell(self) -> None:
-        self._is_to_tell = False
+    def _share_counts(self) -> None:
+        self._has_unshared_counts = False
         if self._board is not None:
             self._board.put(self._worker, self._counts())
 
@@ -259,31 +258,28 @@ class Service:
                 break
         return authzen.EvaluatedAll(answers)
 
-    async def _approvals(self, request: Request) -> Response:
-        async def listed(tenant: str, _: bytes) -> Approvals:
-            status: Any = request.query_params.get("status") or None
-            if status is not None and status not in _STATUSES:
-                raise BadRequest(f"`{status}` is not one of {', '.join(sorted(_STATUSES))}")
-            return await self.desk.approvals(tenant, status)
+    def _get(self, path: str, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+        """Return an endpoint. `answer` takes the tenant and the query parameters."""
 
-        return await self._listed(request, APPROVALS, listed)
+        async def get(request: Request) -> Response:
+            bearer, query = bearer_of(request.headers.raw), request.query_params
+            status, body = await self.answered(path, bearer, b"", lambda tenant, _: answer(tenant, query))
+            return Response(body, status, _CHALLENGE if status == 401 else None, JSON)
 
-    async def _stops(self, request: Request) -> Response:
-        async def listed(tenant: str, _: bytes) -> StopList:
-            return await self.desk.stops(tenant, every=bool(request.query_params.get("all")))
+        return get
 
-        return await self._listed(request, STOPS, listed)
+    async def _approvals(self, tenant: str, query: Mapping[str, str]) -> Approvals:
+        status: Any = query.get("status") or None
+        if status is not None and status not in _STATUSES:
+            raise BadRequest(f"`{status}` is not one of {', '.join(sorted(_STATUSES))}")
+        return await self.desk.approvals(tenant, status)
 
-    async def _instructions(self, request: Request) -> Response:
-        async def told(tenant: str, _: bytes) -> Instructions:
-            pack = self.desk.pack
-            return Instructions(pack.name, pack.version, write_instructions(pack), instructions(pack))
+    async def _stops(self, tenant: str, query: Mapping[str, str]) -> StopList:
+        return await self.desk.stops(tenant, every=bool(query.get("all")))
 
-        return await self._listed(request, INSTRUCTIONS, told)
-
-    async def _listed(self, request: Request, path: str, answer: Answer) -> Response:
-        status, body = await self.answered(path, bearer_of(request.headers.raw), b"", answer)
-        return Response(body, status, _CHALLENGE if status == 401 else None, JSON)
+    async def _instructions(self, tenant: str, query: Mapping[str, str]) -> Instructions:
+        pack = self.desk.pack
+        return Instructions(pack.name, pack.version, write_instructions(pack), instructions(pack))
 
     async def _health(self, request: Request) -> Response:
         wrong, status = await self.desk.log_fault(), "the log does not respond"
@@ -300,7 +296,7 @@ class Service:
     async def _metrics(self, request: Request) -> Response:
         key = key_of(bearer_of(request.headers.raw), self._keys)
         tenant = key.tenant if key is not None else None if self._keys else DEFAULT_TENANT
-        self._tell()
+        self._share_counts()
         everybody = Metrics()
         for counts in self._board.all() if self._board is not None else [self._counts()]:
             everybody.add(counts)
@@ -323,7 +319,7 @@ class Service:
     async def _configuration(self, request: Request) -> Response:
         if not self._url:
             why = "the service does not know its public address; start it with `--public-url`"
-            return Response(_encode(Failure(Complaint("BY703", why))), 404, None, JSON)
+            return Response(_encode(refusal(why)), 404, None, JSON)
         return Response(_encode(authzen.configuration(self._url)), media_type=JSON)
 
 
@@ -350,7 +346,7 @@ class _Post:
             answer = partial(self._scheduled, bearer)
             status, told = await self._service.answered(self._path, bearer, body, answer, self._role)
         else:
-            status, told = 415, _encode(Failure(Complaint("BY703", NO_JSON)))
+            status, told = 415, _encode(refusal(NO_JSON))
         number = next((value for name, value in headers if name == b"x-request-id"), b"")
         await respond(send, status, told, number)
         return status
@@ -413,4 +409,4 @@ async def _body(receive: Receive, largest: int) -> bytes | None:
 async def _not_here(request: Request, error: Exception) -> Response:
     status = int(getattr(error, "status_code", 404))
     what = "page not found" if status == 404 else "this page does not accept this method"
-    return Response(_encode(Failure(Complaint("BY703", f"{what}; see /openapi.json"))), status, None, JSON)
+    return Response(_encode(refusal(f"{what}; see /openapi.json")), status, None, JSON)

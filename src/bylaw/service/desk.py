@@ -36,6 +36,7 @@ from bylaw.service.request import (
     StopRequest,
     decided,
     named,
+    refusal,
 )
 from bylaw.shield import Decision, LiveSession
 from bylaw.shield.history import linked
@@ -255,7 +256,7 @@ def _home(conversation: str, card: Card | str | None) -> str:
 def failure(error: Exception) -> tuple[int, Failure]:
     """Return the response to an error. No call in the request was decided."""
     if not isinstance(error, BylawError):
-        return 400, Failure(Complaint("BY703", f"the request cannot be read: {error}"))
+        return 400, refusal(f"the request cannot be read: {error}")
     status = 400
     if isinstance(error, LogError):
         status = 503

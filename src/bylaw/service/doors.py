@@ -8,6 +8,7 @@ per client (429).
 
 import asyncio
 from collections import Counter
+from http import HTTPStatus
 from itertools import chain
 from typing import Any, Literal
 
@@ -38,9 +39,6 @@ Part = Literal["head", "body"]
 
 class _TooMuch(Exception):
     """The head is too large."""
-
-
-_WORDS = {408: "Request Timeout", 429: "Too Many Requests", 431: "Request Header Fields Too Large"}
 
 
 def protocol(limits: Limits) -> type[asyncio.Protocol]:
@@ -126,7 +124,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
             ):
                 body = b'{"error":{"code":"BY703","message":"%b"}}' % why.encode()
                 about = f"content-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
-                self.transport.write(f"HTTP/1.1 {status} {_WORDS[status]}\r\n{about}".encode() + body)
+                self.transport.write(f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{about}".encode() + body)
             self.transport.close()
 
     return Door

@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from multiprocessing.sharedctypes import RawValue
 from struct import Struct as Layout
 from typing import Any
 
@@ -148,7 +149,6 @@ class Tracing:
 SIZE = 1 << 20
 """The size per worker, in bytes."""
 _HEAD = Layout(">II")
-_TIME = Layout("d")
 _decode = msgspec.msgpack.Decoder(Metrics).decode
 _encode = msgspec.msgpack.Encoder().encode
 TRIES = 100
@@ -190,17 +190,13 @@ class Failing:
     """When the current failure of an operation began. All workers share this. Create it before the workers."""
 
     def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, _TIME.size)
+        self._since = RawValue("d", 0.0)
 
     def note(self, is_failing: bool) -> None:
-        if not is_failing or not self._since:
-            self._memory[:] = _TIME.pack(time.time() if is_failing else 0.0)
+        if not is_failing or not self._since.value:
+            self._since.value = time.time() if is_failing else 0.0
 
     @property
     def seconds(self) -> float:
         """How long the operation has been failing, in seconds, or 0."""
-        return max(time.time() - self._since, 0.001) if self._since else 0.0
-
-    @property
-    def _since(self) -> float:
-        return _TIME.unpack(self._memory[:])[0]
+        return max(time.time() - self._since.value, 0.001) if self._since.value else 0.0

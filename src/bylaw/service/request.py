@@ -336,6 +336,11 @@ class Failure(Struct, frozen=True):
     error: Complaint
 
 
+def refusal(message: str) -> Failure:
+    """Return the response to a request that is not accepted."""
+    return Failure(Complaint("BY703", message))
+
+
 class DecideOutcome(Struct, frozen=True, omit_defaults=True):
     """The outcome of one request in a batch: decisions or an error."""
 

@@ -45,18 +45,26 @@ class ApprovalRuling(Struct, frozen=True):
     changes: Sequence[Change] = ()
 
 
+class _Request(Struct):
+    """An approval request and its state."""
+
+    asked: Change
+    last: Change
+    changed: int = 0
+    """The position of the last change among all changes."""
+    ends: float = inf
+    """When the approval expires."""
+    is_former: bool = False
+    """Whether a previous principal made the request. Approving it has no effect."""
+
+
 class Approvals:
     """The approval requests in a conversation, in order."""
 
     def __init__(self, changes: Sequence[Change] = (), *, handed_over: int = 0, before: int = 0) -> None:
         """Apply recorded changes. The first `before` changes belong to requests from before a handover."""
-        self._requests: dict[str, Change] = {}
-        self._last: dict[str, Change] = {}
-        """The last change of each approval, in the order of these changes."""
-        self._ends: dict[str, float] = {}
-        """Approvals that expire, with the time."""
-        self._former: dict[str, Change] = {}
-        """Requests for a previous principal. Approving them has no effect."""
+        self._requests: dict[str, _Request] = {}
+        self._changes = 0
         self._handed_over = 0
         self.homes: dict[str, str] = {}
         """Maps approvals to the conversation that requested them, if it is not this one."""
@@ -70,33 +78,34 @@ class Approvals:
     def pass_on(self, handed_over: int) -> None:
         """Set aside all requests from before a handover."""
         if handed_over != self._handed_over:
-            self._former |= self._requests
-            self._requests, self._handed_over = {}, handed_over
+            self._handed_over = handed_over
+            for each in self._requests.values():
+                each.is_former = True
 
     def left_behind(self) -> list[Change]:
         """Return the changes that end the approvals of a previous principal."""
-        if not self._former:
-            return []
-        open = [name for name in self._former if self._last[name].status in ("waiting", "approved")]
-        self._former = {}
+        open = [each.last for each in self._requests.values() if each.is_former]
+        open = [each.approval for each in open if each.status in ("waiting", "approved")]
         changes = [Change(name, "expired", HANDOVER, "the conversation was handed over") for name in open]
         self.take(changes)
         return changes
 
     def take(self, changes: Iterable[Change]) -> None:
         for change in changes:
-            self._note(change)
+            if change.status == "waiting":
+                self._requests[change.approval] = _Request(change, change)
+            if (request := self._requests.get(change.approval)) is not None:
+                self._changes += 1
+                request.last, request.changed = change, self._changes
+                if change.status == "approved" and change.expires:
+                    request.ends = change.expires
 
-    def _note(self, change: Change) -> None:
-        if change.status == "waiting":
-            self._requests[change.approval] = change
-        if change.status == "approved" and change.expires:
-            self._ends[change.approval] = change.expires
-        self._last.pop(change.approval, None)
-        self._last[change.approval] = change
+    @property
+    def _current(self) -> list[_Request]:
+        return [each for each in self._requests.values() if not each.is_former]
 
     def has_ended(self, approval: str, now: float) -> bool:
-        return now >= self._ends.get(approval, inf)
+        return approval in self._requests and now >= self._requests[approval].ends
 
     def recall(
         self,
@@ -159,7 +168,7 @@ class Approvals:
 
         `known` returns the facts behind the decision. `decision` is the id of the decision, if it is not `name`.
         """
-        if not self._requests and not needs_person(grounds):
+        if not self._current and not needs_person(grounds):
             return ApprovalRuling(grounds)
         made, seen = judgement.made.call, known()
         call = fingerprint([made.tool, made.arguments, *([read] if read else [])])
@@ -172,8 +181,9 @@ class Approvals:
                 [_refusal(f"a reviewer rejected this call{': ' + no.note if no.note else ''}"), *grounds], no.approval
             )
         changes: list[Change] = []
-        found = next((each for each in reversed(self._requests.values()) if each.call == call), None)
-        status: Status | None = self._last[found.approval].status if found is not None else None
+        request = next((each for each in reversed(self._current) if each.asked.call == call), None)
+        found = request.asked if request is not None else None
+        status: Status | None = request.last.status if request is not None else None
         if found is not None and status in ("waiting", "approved"):
             if found.facts != facts:
                 changes.append(Change(found.approval, "expired", CHANGED, "the facts behind it have changed"))
@@ -182,7 +192,7 @@ class Approvals:
             elif status == "approved" and self.has_ended(found.approval, now):
                 changes.append(Change(found.approval, "expired", LAPSED, "the approval was not used in time"))
         if changes:
-            self._note(changes[0])
+            self.take(changes)
             status = "expired"
         ruling = ApprovalRuling(grounds, "", changes)
         if needs_person(grounds):
@@ -193,8 +203,7 @@ class Approvals:
                 told = {"decision": decision or name, "tool": made.tool, "arguments": made.arguments}
                 asked = replace(asked, question=question(grounds), lifetime=terms.lifetime, **told)
                 ruling = replace(ruling, approval=name, changes=[*changes, asked])
-        for change in ruling.changes[len(changes) :]:
-            self._note(change)
+        self.take(ruling.changes[len(changes) :])
         return ruling
 
     def _answered(
@@ -209,7 +218,7 @@ class Approvals:
     ) -> ApprovalRuling:
         if found is None or found.facts != facts:
             return ruling
-        last = self._last[found.approval]
+        last = self._requests[found.approval].last
         if status == "waiting":
             return replace(ruling, approval=found.approval)
         if status == "approved":
@@ -228,7 +237,7 @@ class Approvals:
         return [Change(each, "expired", SPENT, "the call was made under another approval") for each in others]
 
     def is_rejected(self, made: Call) -> bool:
-        asked = (each for each in self._requests.values() if self._last[each.approval].status == "rejected")
+        asked = (each.asked for each in self._current if each.last.status == "rejected")
         return any(each.tool == made.tool and alike(each.arguments) == alike(made.arguments) for each in asked)
 
     def _no(self, made: Call, call: str, apart: str, parts: Sequence[Call]) -> Change | None:
@@ -238,8 +247,8 @@ class Approvals:
         call. Reasons for another spelling are not compared, because they may contain different names.
         """
         is_approved = False
-        for each in [self._requests[name] for name in self._last if name in self._requests]:
-            status = self._last[each.approval].status
+        for request in sorted(self._current, key=lambda each: each.changed):
+            each, status = request.asked, request.last.status
             is_approved |= each.call == call and status == "approved"
             if status != "rejected":
                 continue
@@ -248,7 +257,7 @@ class Approvals:
             is_alike = each.call != call and each.tool == made.tool and alike(each.arguments) == alike(made.arguments)
             is_part = any(each.tool == part.tool and alike(each.arguments) == alike(part.arguments) for part in parts)
             if is_same or is_alike or is_part:
-                return self._last[each.approval]
+                return request.last
         return None
 
 

@@ -111,7 +111,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     approval: str = ""
     """The id of the approval that the call waits for or runs under."""
     seconds: float = 0.0
-    """The time allowed for the decision, in seconds."""
+    """The duration of the decision, in seconds."""
     model_queries: int = 0
     """The number of model requests since the previous decision."""
     probability: float | None = None

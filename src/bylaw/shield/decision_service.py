@@ -49,12 +49,12 @@ from bylaw.shield.history import (
     opening_of,
     read_history,
 )
-from bylaw.shield.host import Channel, Host
+from bylaw.shield.host import Channel, Host, RunScheduled
 from bylaw.shield.limiting import NO_PLACES, LatestUses, latest_uses, places_beside, places_for
 from bylaw.shield.recalled_card import EarlierCards, Recalled, is_of_one_chat, is_signed_in
 from bylaw.shield.repeating import DONE_BEFORE, Repeated, has_result, still_allowed, taken_of
 from bylaw.shield.resolving import Resolved, resolve, shows_the_same
-from bylaw.shield.retelling import told_once
+from bylaw.shield.retelling import without_repetitions
 from bylaw.shield.stopping import stop_grounds, stops_of
 from bylaw.text.cost import check as check_cost
 from bylaw.trace.event import Call, Card, Event, LookedUp, Trajectory
@@ -85,7 +85,7 @@ class DecisionService:
 
     live: Conversation | None = None
     """The open conversation, or None before it is started or read from the log."""
-    is_told_whole = False
+    caller_keeps_history = False
     """Whether the caller keeps the history and sends all of it with each request. Each request is then a new
     conversation.
     """
@@ -142,19 +142,28 @@ class DecisionService:
 
     @property
     def must_read(self) -> bool:
-        if self.live is None:
-            return self.journal.may_be_known
-        return self.journal.others_may_have_written or self.journal.stops_are_stale
+        may_have_news = self.journal.may_be_known if self.live is None else self.journal.others_may_have_written
+        return may_have_news or self.journal.must_read_stops
 
     @property
     def vouched(self) -> Mapping[str, Any]:
         """The values that the host vouches for."""
         return self.live.context if self.live is not None else self.context or {}
 
-    def may_read(self, wanted: WantedDecisions) -> bool:
-        """Whether a decision may read the log."""
+    @property
+    def scheduled(self) -> RunScheduled | None:
+        """Runs quick work of coroutines, in the event loop or in a thread. None: run it in the loop."""
+        return self._shield.scheduled
+
+    def may_wait(self, wanted: WantedDecisions) -> bool:
+        """Whether a decision may wait for a model, a host tool or a database server."""
+        host, log = self._shield, self.journal.log
+        if host.answers is not None or host.requests is not None or self.postures.resolve != "agent":
+            return True
+        if log is None or log.reads_at_once:
+            return False
         is_repeated = wanted.named is not None and wanted.named.name in self.state.requests
-        return self.must_read or is_repeated or self.is_told_whole or bool(self.pack.book.limits)
+        return self.must_read or is_repeated or self.caller_keeps_history or bool(self.pack.book.limits)
 
     def open(self) -> Conversation:
         """Return the conversation, either new or continued from the log.
@@ -171,8 +180,6 @@ class DecisionService:
 
     def catch_up(self) -> None:
         """Open the conversation and read entries from other writers. They may not be on disk yet."""
-        if self.journal.stops_are_stale:
-            self.journal.read_stops()
         if self.live is None or not self.journal.others_may_have_written:
             self.open()
             return
@@ -223,7 +230,7 @@ class DecisionService:
         """
         if not wanted.first or not known or self.state.events <= known:
             return wanted
-        return replace(wanted, first=told_once(wanted.first, self.open().since(known), self._reads))
+        return replace(wanted, first=without_repetitions(wanted.first, self.open().since(known), self._reads))
 
     def was_overtaken(self) -> bool:
         """Whether the log has unread entries, so that a rejected request may now succeed. If it has, read everything
@@ -318,7 +325,7 @@ class DecisionService:
         if self.open_turn is not None and not any(each is self.open_turn for each in self.unwritten):
             conversation.hold_turn()
         news = conversation.since(self._before_unwritten) if self.unwritten else ()
-        mutations = told_once(self.unwritten, news, self._reads)
+        mutations = without_repetitions(self.unwritten, news, self._reads)
         self.unwritten, self._before_unwritten = [], self.state.events
         wrong: BylawError | None = None
         for mutation in mutations:
@@ -429,7 +436,7 @@ class DecisionService:
         if wanted.named is None or wanted.named.name not in self.state.requests:
             return None
         # Only the log is up to date. Another worker may have reported a result or stopped the call.
-        self.journal.read_stops()
+        self.journal.forget_stops()
         self.forget()
         self.open()
         history = read_history(self.journal.read())
@@ -464,7 +471,7 @@ class DecisionService:
         for change in changes:
             entry = draft(self.journal.tenant, self._approvals.homes.get(change.approval, self.id), change)
             # The unique id distinguishes this entry from a similar entry by another worker.
-            attempt.add(replace(entry, id=f"{entry.id}:{self.id}") if self.is_told_whole else entry)
+            attempt.add(replace(entry, id=f"{entry.id}:{self.id}") if self.caller_keeps_history else entry)
 
     def _decide_judged(
         self, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement, started: float
@@ -528,7 +535,7 @@ class DecisionService:
             or how == "agent"
             or tools is None
             or self.lacks
-            or (how == "show" and self.is_told_whole)
+            or (how == "show" and self.caller_keeps_history)
         ):
             # If the caller keeps the history, results shown with a refusal would be lost.
             return Resolved(grounds, judgement)
@@ -570,7 +577,7 @@ class DecisionService:
     def _earlier_cards(self, conversation: Conversation, call: Call) -> EarlierCards | None:
         """Return the cards for this call from earlier requests of a caller that keeps the history."""
         log = self.journal.log
-        if log is None or not self.is_told_whole:
+        if log is None or not self.caller_keeps_history:
             return None
         terms = conversation.session.values.shown_terms(call)
         return EarlierCards(log, self.journal.tenant, terms, conversation.context, self.pack.pin)
@@ -610,18 +617,18 @@ class DecisionService:
         looked: Resolved,
     ) -> ApprovalRuling:
         log = self.journal.log
-        if log is None or (self.is_told_whole and not is_signed_in(conversation.context)):
+        if log is None or (self.caller_keeps_history and not is_signed_in(conversation.context)):
             # Do not request an approval that no later call could find.
             return ApprovalRuling(grounds)
         now, terms, asked = self._shield.clock(), self.postures.approval, ""
         self._approvals.pass_on(conversation.handed_over)
-        if self.is_told_whole:
+        if self.caller_keeps_history:
             find, before = partial(log.asked, self.journal.tenant), conversation.since(0)[: judgement.made.step]
             is_ours = partial(self._continues, before)
             asked = self._approvals.recall(
                 judgement, grounds, conversation.context, find, is_ours, terms, now, self.pack.pin
             )
-        read = untold_by(judgement)
+        read = unused_arguments(judgement)
         ruling = self._approvals.rule(
             judgement, grounds, asked or name, now, terms, known=looked.known, decision=name, read=read
         )
@@ -714,7 +721,7 @@ def _decision(
         named = f"{call.tool}: {', '.join(each.name for each in actions)}" if actions else call.tool
         about: dict[str, Any] = {"card": shows_card, "shown": shown, "earlier": earlier, "failures": failures}
         text = feedback(pack, named, worst, said, runs=allowed, approval=approval, **about)
-        shown_call = replace(made, arguments={**made.arguments, **untold_by(judgement)})
+        shown_call = replace(made, arguments={**made.arguments, **unused_arguments(judgement)})
         person = for_person(shown_call, grounds, looked.known() if answer == "ask" else ())
     unguarded = not judgement.fault and is_unguarded(pack, judgement, grounds)
     parts = (answer, allowed, enforced, grounds, unguarded, text, person, approval)
@@ -723,7 +730,7 @@ def _decision(
     return found if weighed is None else replace(found, probability=weighed.p_action, interval=weighed.interval)
 
 
-def untold_by(judgement: Judgement) -> dict[str, Any]:
+def unused_arguments(judgement: Judgement) -> dict[str, Any]:
     """Return the arguments of a generic call that none of its actions use."""
     return {name: value for part in judgement.parts or (judgement,) for name, value in part.made.untold.items()}
 

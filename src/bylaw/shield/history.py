@@ -294,16 +294,17 @@ class ConversationJournal:
         return self.log is not None and self.log.others_may_have_written(self.tenant, self.id)
 
     @property
-    def stops_are_stale(self) -> bool:
+    def must_read_stops(self) -> bool:
         return self.log is not None and self.log.must_read_stops(self.tenant)
 
     @property
     def stops(self) -> Stops:
         return self.log.stops(self.tenant) if self.log is not None else NO_STOPS
 
-    def read_stops(self) -> None:
+    def forget_stops(self) -> None:
+        """Read the stops again for the next decision."""
         if self.log is not None:
-            self.log.read_stops(self.tenant)
+            self.log.forget_stops(self.tenant)
 
     def read(self, *, after: int = 0) -> list[Entry]:
         """Return the entries after a position. They may not be on disk until `settle` returns."""
@@ -314,7 +315,12 @@ class ConversationJournal:
         return entries
 
     def has_more_than(self, entries: int) -> bool:
-        return self.log is not None and self.may_be_known and self.log.length_of(self.tenant, self.id) > entries
+        """Whether the conversation is that long. A conversation that the log does not know is not read again."""
+        if self.log is None or not self.may_be_known:
+            return False
+        length = self.log.length_if_known(self.tenant, self.id)
+        self._may_be_known = length is not None
+        return (length or 0) > entries
 
     def settle(self) -> None:
         """Wait until all entries read so far are on disk. Until then, they must not be reported or stored."""
@@ -323,14 +329,14 @@ class ConversationJournal:
             self.is_unsettled = False
 
     def forget(self) -> None:
-        self._may_be_known, self.is_unsettled = True, False
+        self._may_be_known = True
 
     def accepts(self, drafts: Sequence[Draft], answers: Answers) -> bool:
         """Return whether the drafts were written. If another writer wrote first, none of them is written."""
         for conflict in answers:
             if isinstance(conflict, Conflict):
-                if conflict.about == "stops" and self.log is not None:
-                    self.log.stops_changed(self.tenant)
+                if conflict.about == "stops":
+                    self.forget_stops()
                 elif not conflict.about:
                     self._refuse_misfit()
                 return False

@@ -13,7 +13,7 @@ from bylaw.engine.told_again import Word, words_of
 from bylaw.trace.event import Call, Event, Message
 
 
-def told_once(unwritten: Sequence[Mutation], news: Sequence[Event], reads: Collection[str]) -> list[Mutation]:
+def without_repetitions(unwritten: Sequence[Mutation], news: Sequence[Event], reads: Collection[str]) -> list[Mutation]:
     """Return the mutations without the messages at the start of `news`. `reads` has the tools that change nothing.
 
     If `news` contains other messages, answers to cards or writes, their order is unknown. Everything that depends on

@@ -8,7 +8,7 @@ import threading
 import warnings
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -49,6 +49,7 @@ class LiveSession:
         self._by = by
         self._lock = threading.RLock()
         """Serialises access, because frameworks run tools in several threads."""
+        self._loop = LoopSettling(self._service, self._lock)
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
         """Report a user message. Set `whole=False` if it contained anything besides text, such as a voice note or a
@@ -236,7 +237,7 @@ class LiveSession:
 
     def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> WantedDecisions:
         given, called = door.messages(messages), door.text(id, "the id of a call")
-        self._service.is_told_whole = not self.is_named
+        self._service.caller_keeps_history = not self.is_named
         return WantedDecisions([AskedCall(tool, arguments, called, self.shield.clock(), messages=given)], by=self._by)
 
     def confirm(
@@ -351,13 +352,7 @@ class LiveSession:
 
     def _settle(self, wanted: WantedDecisions) -> list[Decision]:
         with self._lock:
-            return settle(self._service, self.shield.log, wanted)
-
-    @cached_property
-    def _loop(self) -> LoopSettling:
-        has_models = self.shield.answers is not None or self.shield.requests is not None
-        shield = self.shield
-        return LoopSettling(self._service, shield.log, self._lock, has_models=has_models, scheduled=shield.scheduled)
+            return settle(self._service, wanted)
 
     @property
     def id(self) -> str:

@@ -16,11 +16,9 @@ from msgspec.structs import replace
 from bylaw.errors import UsageError
 from bylaw.record.entry import Draft
 from bylaw.record.journal import Answers
-from bylaw.record.log import Log
 from bylaw.shield.decision import Decision
 from bylaw.shield.decision_service import DecisionService, WantedDecisions
 from bylaw.shield.history import TRIES, Attempt
-from bylaw.shield.host import RunScheduled
 from bylaw.shield.repeating import Repeated
 
 LONG = 300
@@ -91,9 +89,9 @@ class Settlement:
         return ()
 
 
-def settle(service: DecisionService, log: Log | None, wanted: WantedDecisions) -> list[Decision]:
+def settle(service: DecisionService, wanted: WantedDecisions) -> list[Decision]:
     """Apply the mutations and decide the calls. With a log, the result is on disk when this function returns."""
-    if log is None:
+    if (log := service.journal.log) is None:
         return service.attempt(wanted).decisions
     request = Settlement(service, wanted)
     try:
@@ -127,29 +125,16 @@ def _threads() -> ThreadPoolExecutor:
 class LoopSettling:
     """Makes the decisions of one session for coroutines, in order."""
 
-    def __init__(
-        self,
-        service: DecisionService,
-        log: Log | None,
-        lock: threading.RLock,
-        *,
-        has_models: bool,
-        scheduled: RunScheduled | None = None,
-    ) -> None:
-        """`scheduled` runs quick work in the loop or in a thread. By default, quick work runs in the loop."""
+    def __init__(self, service: DecisionService, lock: threading.RLock) -> None:
         self._service = service
-        self._log = log
         self._lock = lock
-        self._has_models = has_models
-        self._scheduled = scheduled
-        self._queue: asyncio.Lock | None = None
+        self._queue = asyncio.Lock()
 
     async def settle(self, wanted: WantedDecisions) -> list[Decision]:
         """Apply the mutations and decide the calls. With a log, the result is on disk when the coroutine ends."""
-        service, log = self._service, self._log
+        service, log = self._service, self._service.journal.log
         if log is None:
             return (await self._run(wanted, partial(service.attempt, wanted))).decisions
-        self._queue = self._queue or asyncio.Lock()
         async with self._queue:
             request = Settlement(service, wanted)
             try:
@@ -166,16 +151,14 @@ class LoopSettling:
 
     async def _run(self, wanted: WantedDecisions, do: Callable[[], Found]) -> Found:
         """Run a step in the loop or, if it may take long, in a thread."""
-        service, log = self._service, self._log
-        waits = self._has_models or service.postures.resolve != "agent"
-        if waits or (log is not None and not log.reads_at_once and service.may_read(wanted)):
-            context = contextvars.copy_context()
-            loop = asyncio.get_running_loop()
+        service = self._service
+        if service.may_wait(wanted):
+            loop, context = asyncio.get_running_loop(), contextvars.copy_context()
             return await loop.run_in_executor(_threads(), lambda: context.run(self._alone, do))
-        if self._scheduled is None:
+        if service.scheduled is None:
             return self._alone(do)
         is_large = service.live is None and service.journal.has_more_than(LONG)
-        return await self._scheduled(partial(self._alone, do), is_large=is_large)
+        return await service.scheduled(partial(self._alone, do), is_large=is_large)
 
     def _alone(self, do: Callable[..., Found], *given: Any) -> Found:
         with self._lock:

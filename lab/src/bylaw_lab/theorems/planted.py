@@ -199,7 +199,7 @@ BUGS = (
     Bug(
         "an approval never expires",
         "shield/approving.py",
-        "return now >= self._ends.get(approval, inf)",
+        "return approval in self._requests and now >= self._requests[approval].ends",
         "return False",
         "shop",
     ),
