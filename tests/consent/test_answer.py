@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.consent.answer import Shown, begins_with_yes, is_courtesy, is_english, languages, languages_of, said
+from bylaw.consent.answer import Shown, begins_with_yes, is_courtesy, languages, languages_of, said
 from bylaw_lab.clinic import simulator
 from bylaw_lab.clinic.simulator.dialogue import YES
 from tests.written import load
@@ -152,22 +152,6 @@ def test_where_a_pack_does_not_ask_in_english_no_english_word_counts(answer: str
 @pytest.mark.parametrize(
     ("text", "is_so"),
     [
-        ("Shall I do this? Please answer yes or no.", True),
-        ("Do you agree?", True),
-        ("Is that right?", True),
-        ("Devo farlo? Rispondere s\xec o no.", False),
-        ("Zrobi\u0107 to? Tak lub nie.", False),
-        ("Soll ich das tun? Bitte antworten Sie mit Ja oder Nein.", False),
-        ("Jeg har en tid i morgen klokken ni, er det i orden for dig at have den?", False),
-    ],
-)
-def test_what_is_english(text: str, is_so: bool) -> None:
-    assert is_english(text) is is_so
-
-
-@pytest.mark.parametrize(
-    ("text", "is_so"),
-    [
         ("Thanks!", True),
         ("Great, thank you very much.", True),
         ("Good morning", True),
@@ -198,38 +182,28 @@ def test_a_message_of_a_megabyte_is_read_in_no_time(part: str) -> None:
     assert process_time() - start < 8, "a quadratic one takes hours"
 
 
-BAGS = Shown("add 2 checked bags to reservation X1 for $50.00")
-FLIGHTS = Shown("book flights HAT1, HAT2 for Ann", (("HAT1", "HAT2"),))
+BAGS = Shown("add 2 checked bags to reservation X1 for $50.00", title="add checked bags")
+PARTS = Shown("cancel the flight, rebook the hotel")
 
 
 @pytest.mark.parametrize(
     ("shown", "answer", "says"),
     [
-        (BAGS, "Yes, please add the 2 checked bags. Thank you!", "yes"),
-        (BAGS, "Yes, for $50", "other"),
-        (BAGS, "Yes, add them for $50", "other"),
-        (BAGS, "Yes, add the bags for $50", "yes"),
-        (BAGS, "Yes, add the bags for \u20ac50", "other"),
-        (Shown("send 1.234,50 to AC-22"), "Yes, send 50", "other"),
-        (Shown("send 1.234,50 to AC-22"), "Yes, send 1234.50", "yes"),
-        (Shown("send 1,500 to AC-22"), "Yes, send 1.500", "other"),
-        (Shown("send -250 to AC-22"), "Yes, send 250", "other"),
+        (BAGS, "Yes, add them.", "other"),
+        (BAGS, "Yes, add it.", "yes"),
+        (BAGS, "Yes, please add the checked bags. Thank you!", "yes"),
+        (BAGS, "Yes, add bags", "other"),
         (BAGS, "Yes, bags checked", "other"),
-        (BAGS, "Yes, $50 is robbery", "other"),
         (BAGS, "Yes, add 3 bags", "other"),
+        (BAGS, "Yes, add it for $50", "other"),
         (BAGS, "Yes, only the bags", "other"),
-        (BAGS, "Add the 2 checked bags", "other"),
-        (FLIGHTS, "Yes, book HAT1", "other"),
-        (FLIGHTS, "Yes, book it", "yes"),
-        (FLIGHTS, "Yes, book HAT1, HAT2", "yes"),
-        (Shown('cancel order O1 reason "refund to card, please"'), "Yes, refund to card", "other"),
-        (Shown("cancel order O1, charge $40"), "Yes, cancel the order", "other"),
-        (Shown("send a refund, not a voucher"), "Yes, a voucher", "other"),
+        (BAGS, "Add the checked bags", "other"),
+        (PARTS, "Yes, cancel it", "other"),
+        (PARTS, "Yes, rebook the hotel", "other"),
+        (Shown("send a refund, not a voucher"), "Yes, send a refund, not a voucher", "other"),
     ],
 )
-def test_an_echo_has_the_words_shown_in_their_order_and_all_parts_of_a_list(
-    shown: Shown, answer: str, says: str
-) -> None:
+def test_an_echo_is_the_whole_title_or_its_verb(shown: Shown, answer: str, says: str) -> None:
     assert said(answer, (shown,)) == says
 
 
@@ -244,7 +218,7 @@ def test_what_denies_or_is_part_of_a_word_is_no_echo(words: str) -> None:
 @pytest.mark.parametrize(
     ("languages", "title", "answer", "says"),
     [
-        ("zh", "\u53d6\u6d88\u8ba2\u5355", "\u597d\u7684\uff0c\u53d6\u6d88\u8ba2\u5355", "yes"),
+        ("zh", "\u53d6\u6d88\u8ba2\u5355", "\u597d\u7684\uff0c\u53d6\u6d88\u8ba2\u5355", "other"),
         ("zh", "\u53d6\u6d88\u8ba2\u5355", "\u597d\u7684\uff0c\u8ba2\u5355", "other"),
         ("en", "\u53d6\u6d88\u8ba2\u5355", "\u597d\u7684\uff0c\u53d6\u6d88\u8ba2\u5355", "other"),
         ("zh", "\u53d6\u6d88\u8ba2\u5355", "\u597d\u7684\uff0c\u53d6\u6d88\u8ba2\u5355 25", "other"),

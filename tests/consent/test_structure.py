@@ -1,9 +1,7 @@
 """What structure proves without a word being read, and what it leaves open: a log that lacks words proves nothing."""
 
 import json
-import tracemalloc
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import pytest
@@ -126,72 +124,10 @@ def test_one_yes_to_several_alike_is_not_surely_spent_by_the_first(told: str) ->
     assert paid(REQUEST, agent(told), YES, done("pay", PAID)) == (None, "unread")
 
 
-GREETED = "Good morning, and thank you for your call. Please tell me what I can do for you today."
-
-
-@pytest.mark.parametrize(
-    ("said", "is_proved"),
-    [
-        (GREETED, True),
-        (f"{GREETED} It is 22 degrees.", False),
-        (f"{GREETED} You are Anna?", False),
-        (f"{GREETED} How is the weather in Oslo?", False),
-        (f"{GREETED} Your limit is 4,000 or 4000.", False),
-        (f"{GREETED} A payment?", False),
-        (f"{GREETED} That is what we begin with.", True),
-        (f"{GREETED} AC is what we begin with.", False),
-        (f"{GREETED} That would be four thousand at most.", False),
-        (f"{GREETED} You could go there this Friday.", False),
-        (f"{GREETED} Would that be all?", False),
-        (f"{GREETED} Would that be all\u2e2e", False),
-        ("Jeg har en tid i morgen, i orden for dig at have den.", False),
-        ("Guten Morgen und vielen Dank f\u00fcr Ihren Anruf. Was darf es heute sein?", False),
-        ("Bonjour, et merci de votre appel. Que puis-je faire pour vous?", False),
-        ("\u3053\u3093\u306b\u3061\u306f", False),
-    ],
-)
-def test_one_word_or_figure_in_common_makes_it_open(said: str, is_proved: bool) -> None:
-    talk = [user("Hello."), SHOWN, agent(said), user("Some money is to go to a friend.")]
-    assert paid(*talk) == ((False, "unnamed") if is_proved else (None, "unread"))
-
-
-@pytest.mark.parametrize("said", ["Yes.", "yes please, now", "Ok then, whatever it takes", "Go ahead and be quick"])
-def test_a_yes_is_to_something_and_nobody_is_accused_of_what_was_not_read(said: str) -> None:
-    assert paid(user("Hello."), SHOWN, agent(GREETED), user(said)) == (None, "unread")
-
-
-def test_of_a_thing_that_no_look_up_has_shown_nothing_is_proved() -> None:
-    talk = [agent(GREETED), user("Some money is to go to a friend.")]
-    assert paid(user("Hello."), *talk) == (None, "unread")
-    other = done("get_account", {"id": "AC-33"}, {"id": "AC-33", "owner": "Bob"})
-    assert paid(user("Hello."), other, *talk) == (None, "unread")
-
-
-def test_lists_in_results_cost_no_more_than_they_are_long() -> None:
-    def cost(count: int) -> tuple[float, int]:
-        shown = done("find", {}, {"ids": ["AC-22", *(f"S-{at}" for at in range(count))]})
-        talk = [user("Hello."), shown, agent(GREETED), user("Some money is to go to a friend.")]
-        start = process_time()
-        tracemalloc.start()
-        assert paid(*talk) == (False, "unnamed")
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return process_time() - start, peak
-
-    few, many = cost(1000), cost(4000)
-    assert many[1] < 8 * few[1]
-    assert many[0] < 10 * few[0] + 0.5
-
-
-def test_a_bag_is_baggage() -> None:
-    pack = desk("tools:\n  add_baggage: {effect: write, parameters: {trip: string}, changes: []}\n")
-    shown = done("look", {}, {"trip": "TR-1", "owner": "Ada"})
-    for said, value in (
-        ("That bag is free. It will be on its way to you.", None),
-        ("It will be on its way to you.", False),
-    ):
-        talk = [user("Hello."), shown, agent(said), user("Add one.")]
-        assert found(pack, talk, "add_baggage", {"trip": "TR-1"}).value is value
+@pytest.mark.parametrize("said", ["Yes.", "Go ahead and be quick", "Some money is to go to a friend."])
+def test_nobody_is_accused_of_words_that_were_not_read(said: str) -> None:
+    greeted = agent("Good morning, and thank you for your call. Please tell me what I can do for you today.")
+    assert paid(user("Hello."), SHOWN, greeted, user(said)) == (None, "unread")
 
 
 def test_a_question_beside_the_call_is_none_that_was_answered(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from bylaw import Pack, Shield
 from bylaw.trace.event import Event
 from tests.consent.desk import agent, desk, done, found, user
 
-PROVED = ("never_put", "unnamed")
-"""What words can prove: that nothing was put, or nothing of the call."""
+PROVED = ("never_put",)
+"""What the lack of words can prove: that nothing was put."""
 
 
 class Wanted(Struct):

@@ -1,8 +1,7 @@
 """Determines whether the user agreed to a call: agreed, not agreed or undecided. Start at `consents`.
 
 `talk` collects the messages, and `card` shows a call to the user. `cards` and `answer` find the answer from the user.
-`Named` proves that a call was never mentioned. Code does not interpret free text. A model or a reviewer judges wording
-that the agent chose.
+Code does not interpret free text. A model or a reviewer judges wording that the agent chose.
 """
 
 from bylaw.consent.card import CardFacts, CardWords, Terms, card_facts, digest

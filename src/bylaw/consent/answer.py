@@ -1,15 +1,14 @@
 """Classifies the user's answer as a plain yes, a plain no, or neither. A model or a reviewer reads answers that are
 neither.
 
-`answers.toml` lists the phrases, with one section per language. After a yes, the user may repeat words from the
-question in the same order. Any other word makes the answer neither.
+`answers.toml` lists the phrases, with one section per language. After a yes, the user may repeat the title of the
+question or its verb. Any other word makes the answer neither.
 """
 
 import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
@@ -32,16 +31,7 @@ _MARKS = re.compile(
 )
 _UNSURE = re.compile("[?\u061f\uff1f\u037e]|\\.\\.|\u2026|~~|^\\s*>|[\ufeff\u200b-\u200f\u202a-\u202e]", re.MULTILINE)
 """Matches a question mark, an ellipsis, and struck-out, quoted or hidden text."""
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LETTERS = re.compile(r"[^\W\d_]+")
-_AROUND = ".,:;!?()[]'\u00a1\u00bf"
-"""Punctuation around a word."""
-_SIGNS = "$\u00a3\u20ac"
-_NUMBER = re.compile(rf"(-?)([{_SIGNS}]?)(\d[\d.,]*)([{_SIGNS}]?)")
-_POINT = re.compile(r"(?:0|[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?")
-_COMMA = re.compile(r"(?:0|[1-9]\d*|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?")
-_TWO_WAYS = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
-"""Matches an ambiguous number such as `1.000`, which may mean one thousand or one."""
 _JOINS = re.compile(r"[,;]\s+|\s+(?:and|plus|&|\+|und|et|y|e|en|oraz|i|ve)\s+")
 _ENDS_OPEN = re.compile(r"\s(?:and|but|or|und|oder|aber|et|mais|y|pero|e|ma|mas|en|maar|i|ale|ve|ama)$")
 _OTHER_SCRIPT = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -59,8 +49,6 @@ _SCRIPTS = {
 }
 """Japanese comes first because Chinese has no kana."""
 _UNSPACED = frozenset(("ja", "zh"))
-_OTHER_WORD = re.compile("[^ \u3040-\u30ff\u4e00-\u9fff]+")
-"""Matches characters, except those of scripts that are written without spaces."""
 ENGLISH = frozenset(("en",))
 _NONE = frozenset[str]()
 
@@ -69,10 +57,8 @@ class Shown(Struct, frozen=True):
     """The text for the user, without the wording that all calls share."""
 
     text: str
-    lists: tuple[tuple[str, ...], ...] = ()
-    """The items of each list in the values."""
     languages: frozenset[str] = ENGLISH
-    """The languages of the pack's wording. An answer may repeat the question only in these languages."""
+    """The languages of the pack's wording. An answer may repeat the title only in these languages."""
     title: str = ""
     """The pack's own words in the text. If empty, all words are the pack's own."""
 
@@ -127,18 +113,6 @@ class Language:
                 return self._kinds[phrase], phrase
         return None
 
-    def words(self, text: str) -> list[str]:
-        if self.is_spaced:
-            return _parted(text)
-        found: list[str] = []
-        for word in _parted(text):
-            at = 0
-            while at < len(word):
-                phrase = self.match(word, at)
-                found.append(phrase[1] if phrase is not None else _next_echo(self, word, at))
-                at += len(found[-1])
-        return found
-
     def tokens(self, text: str, wanted: frozenset[str]) -> frozenset[str]:
         return wanted.intersection(text.split()) if self.is_spaced else frozenset(e for e in wanted if e in text)
 
@@ -165,8 +139,8 @@ def said(
 ) -> Said:
     """Classify an answer of at most `LONGEST` characters.
 
-    `shown` contains the texts that asked for the call. The answer may repeat them. `yes` and `no` are the pack's own
-    answers. `known` contains the languages of the pack and the user.
+    `shown` contains the texts that asked for the call. `yes` and `no` are the pack's own answers. `known` contains the
+    languages of the pack and the user.
     """
     if len(text) > LONGEST:
         return "other"
@@ -192,9 +166,9 @@ def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, 
             continue
         found = language.match(words, at)
         if found is None:
-            if not {"yes", "ok"} & set(kinds) or "also" in kinds:
+            if not language.is_spaced or not {"yes", "ok"} & set(kinds) or "also" in kinds:
                 return "other"
-            echo = _next_echo(language, words, at)
+            echo = words[at:].split(" ", 1)[0]
             echoes.append(echo)
             at += len(echo)
             continue
@@ -202,7 +176,6 @@ def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, 
         if kind == "unclear" or (kind == "also" and "yes" not in kinds):
             return "other"
         if kind == "small":
-            # The answer must repeat words in the same order as the question.
             echoes.append(phrase)
         else:
             kinds.append(kind)
@@ -222,113 +195,22 @@ def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, 
     return "yes"
 
 
-def _next_echo(language: Language, words: str, at: int) -> str:
-    if language.is_spaced:
-        return words[at:].split(" ", 1)[0]
-    if other := _OTHER_WORD.match(words, at):
-        return other[0]
-    end = at + 1
-    while end < len(words) and _is_unspaced(words[end]) and language.match(words, end) is None:
-        end += 1
-    return words[at:end]
-
-
 def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
-    """Whether words repeat the question in order, including its verb. Small words may be missing.
-
-    A user who repeats one of several items may mean only that item. So the answer must repeat every list item, and
-    every part joined by commas or "and".
+    """Whether words after a yes repeat the question's title or only its verb: "Yes, cancel the order" or "Yes, cancel
+    it". A repeated verb may mean only one part of a title with several parts.
     """
-    own, plain = language.phrases, _QUOTED.sub(" ", shown.text).lower()
-    if _is_contrast(plain, shown.languages) or any(_turns(each) for each in echoes if each not in own.small):
+    title, small = bare(shown.title or shown.text), language.phrases.small
+    words, own = ([each for each in some if each not in small] for some in (title.split(), echoes))
+    if not own or _has_contrast(title, shown.languages):
         return False
-    for items in shown.lists:
-        plain = plain.replace(", ".join(items).lower(), " ".join(items).lower())
-    words = [
-        (number, _spellings(word)) for number, part in enumerate(_JOINS.split(plain)) for word in language.words(part)
-    ]
-    place, echoed, touched = 0, set[str](), set[int]()
-    for echo in echoes:
-        folded = _folded(echo)
-        found = next((at for at in range(place, len(words)) if folded in words[at][1]), None)
-        if found is not None:
-            place = found + 1
-        if echo in own.small:
-            continue
-        if found is None:
-            return False
-        echoed.add(folded)
-        touched.add(words[found][0])
-    has_all_parts = touched == {number for number, _ in words}
-    return (
-        has_all_parts and _has_verb(language, shown, echoed) and all(_names_all(each, echoed) for each in shown.lists)
-    )
+    is_one_action = not language.phrases.verb_last and not _JOINS.search(shown.title or shown.text)
+    return own == words or (is_one_action and own == words[:1])
 
 
-def _is_contrast(text: str, written: frozenset[str]) -> bool:
-    """Whether text contains a word such as "but". A yes may then cover only half of the question."""
-    words = bare(text)
-    spoken = (languages()[name] for name in written | languages_of(text) | ENGLISH)
-    return any(each.tokens(words, each.phrases.contrast) for each in spoken)
-
-
-def _has_verb(language: Language, shown: Shown, echoed: set[str]) -> bool:
-    """Whether an answer repeats the first of the pack's own words. In languages with the verb at the end, it must also
-    repeat the last one.
-    """
-    title = (shown.title or shown.text).lower()
-    own = [_folded(word) for word in language.words(title) if word not in language.phrases.small]
-    return bool(own) and own[0] in echoed and (not language.phrases.verb_last or own[-1] in echoed)
-
-
-def _names_all(items: tuple[str, ...], echoed: set[str]) -> bool:
-    named = [any(not echoed.isdisjoint(_spellings(word)) for word in _parted(item.lower())) for item in items]
-    return all(named) or not any(named)
-
-
-def _turns(word: str) -> bool:
-    """Whether a word in any language is a negation, a condition or an alternative."""
-    spaced, unspaced = _turning()
-    return word in spaced or (_is_unspaced(word[0]) and any(each in word for each in unspaced))
-
-
-@cache
-def _turning() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words in any language that end the repetition of the question: first all of them, then those that may
-    be joined to other words.
-    """
-    found: dict[bool, set[str]] = {True: set(), False: set()}
-    for each in languages().values():
-        own = each.phrases
-        found[each.is_spaced] |= own.no | own.condition | own.contrast | own.denial
-    return frozenset(found[True] | found[False]), frozenset(found[False])
-
-
-def _parted(text: str) -> list[str]:
-    words = (word.strip(_AROUND) for word in text.split())
-    return [word for word in words if any(map(str.isalnum, word))]
-
-
-def _is_unspaced(letter: str) -> bool:
-    return any(_SCRIPTS[name].match(letter) for name in _UNSPACED)
-
-
-def _spellings(word: str) -> frozenset[str]:
-    folded = _folded(word)
-    return frozenset((folded, folded.lstrip(_SIGNS)))
-
-
-def _folded(word: str) -> str:
-    """Normalise a word, so that 40 equals 40.00 and $40 equals 40$. Ambiguous numbers are unchanged."""
-    number = _NUMBER.fullmatch(word)
-    if number is None or _TWO_WAYS.fullmatch(number[3]):
-        return word
-    digits = number[3].replace(",", "")
-    if not _POINT.fullmatch(number[3]):
-        if not _COMMA.fullmatch(number[3]):
-            return word
-        digits = number[3].replace(".", "").replace(",", ".")
-    return f"{number[2]}{number[4]}{number[1]}{format(Decimal(digits).normalize(), 'f')}"
+def _has_contrast(title: str, written: frozenset[str]) -> bool:
+    """Whether a title contains a word such as "or". A yes may then mean only one half."""
+    spoken = (languages()[name] for name in written | languages_of(title) | ENGLISH)
+    return any(each.tokens(title, each.phrases.contrast) for each in spoken)
 
 
 def _is_no_ambiguous(words: str, shown: tuple[Shown, ...], known: frozenset[str]) -> bool:
@@ -431,11 +313,6 @@ def _common_words() -> Mapping[str, list[str]]:
         for word in language.phrases.common:
             found.setdefault(word, []).append(name)
     return found
-
-
-def is_english(text: str, least: int = 1) -> bool:
-    """Whether text may be English. True for text without words."""
-    return not _LETTERS.search(text) or "en" in languages_of(text, least)
 
 
 def bare(text: str) -> str:

@@ -24,7 +24,7 @@ from bylaw.facts.entity import Fact
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Computed
 from bylaw.facts.seen import SeenFacts
-from bylaw.facts.value import INVISIBLE, currency_of, leaves, plain
+from bylaw.facts.value import INVISIBLE, currency_of, plain
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
 from bylaw.text.number import amount_spellings, figures, quantity_spellings
@@ -334,29 +334,6 @@ def _in_words(value: Any, schema: Any, words: CardWords) -> str:
     if any(isinstance(part, dict | list) or part is None for part in parts):
         return ""
     return ", ".join(_shown(part, declared.get("items"), words) for part in parts)
-
-
-def lists_in(value: Any) -> Iterator[tuple[str, ...]]:
-    """Yield the items of each list in a value as strings. Items are plain values, records with positions, or the
-    entries of a record.
-    """
-    if isinstance(value, Mapping):
-        for each in cast("Mapping[str, Any]", value).values():
-            entries = cast("Mapping[str, Any]", each).items() if isinstance(each, Mapping) else ()
-            if len(entries) > 1:
-                yield tuple(f"{name} {_leaves(part)}" for name, part in entries)
-            yield from lists_in(each)
-    elif isinstance(value, list | tuple):
-        parts = cast("Sequence[Any]", value)
-        is_plain = not any(isinstance(part, Mapping | list | tuple) for part in parts)
-        if len(parts) > 1:
-            yield tuple(str(part) if is_plain else f"{at} {_leaves(part)}" for at, part in enumerate(parts, 1))
-        for part in parts:
-            yield from lists_in(part)
-
-
-def _leaves(value: Any) -> str:
-    return " ".join(map(str, leaves(value)))
 
 
 def title_of(tool: Tool | None, name: str) -> str:

@@ -177,8 +177,6 @@ class Put(Struct, frozen=True):
     """
     title: str = ""
     """The pack's own words on the card."""
-    lists: tuple[tuple[str, ...], ...] = ()
-    """The items of each list in the values. An answer that repeats only one item may mean only that item."""
     lifetime: float = 0.0
     """The number of seconds for which consent to a sentence is valid."""
 
@@ -427,9 +425,9 @@ class Cards:
             lead, _, end = ask.partition(CALL)
             if text in put.sentences and text.startswith(lead) and text.endswith(end):
                 own = text[len(lead) : len(text) - len(end)]
-                return Shown(own, put.lists, languages_of(f"{lead} {end}"), put.sentences[text])
+                return Shown(own, languages_of(f"{lead} {end}"), put.sentences[text])
         own = text.removeprefix(self._heading).removesuffix(self._question).strip()
-        return Shown(own, put.lists, _languages_of(self._words), put.title)
+        return Shown(own, _languages_of(self._words), put.title)
 
     def _ends_with_a_card(self, exchange: Exchange) -> bool:
         if exchange.told_at not in self._known and self._ends_with(exchange, (), or_card=True):

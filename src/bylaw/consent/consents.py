@@ -24,13 +24,12 @@ from bylaw.consent.card import (
     card_form,
     card_text,
     digest,
-    lists_in,
     sentences_in,
     title_of,
     what_matters,
 )
 from bylaw.consent.cards import CardAnswer, Cards, Put, is_ahead
-from bylaw.consent.talk import Exchange, Named, Talk
+from bylaw.consent.talk import Exchange, Talk
 from bylaw.facts.call_record import CallRecord, could_be_same_call, is_readable, may_have_run
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import alike, leaves
@@ -46,13 +45,12 @@ words and the user's requests.
 """
 Reason = Literal[
     "confirmed",
-    "never_put", "unnamed", "spent", "declined",
+    "never_put", "spent", "declined",
     "unrecorded", "unanswered", "unread", "perhaps_spent", "no_card", "beside_card", "changed_card",
     "expired", "interrupted", "conditional", "other_language", "unclear", "unseen",
 ]  # fmt: skip
-"""The reason for the result. Agreed: `confirmed` (a plain yes to a card or sentence). Not agreed: nothing was asked,
-the call was never mentioned, an earlier call used the yes, or the user declined. All other reasons mean undecided, for
-example an unrecorded message, an unclear answer, an expired yes, or an unknown fact on the card.
+"""The reason for the result. Agreed: `confirmed` (a plain yes to a card or sentence). Not agreed: nothing was asked
+(`never_put`), an earlier call used the yes (`spent`), or the user declined. All other reasons mean undecided.
 """
 
 
@@ -127,7 +125,6 @@ class Consents:
         self._events = events
         self._cards = Cards(events, self._words, self._terms)
         self._talk = Talk(events)
-        self._named = Named(events)
         self._ledger = ledger
         self._writes = Writes(ledger, self._terms)
         self._looked = 0
@@ -168,7 +165,6 @@ class Consents:
             card_form(self.card_text(call, facts)) if has_card else "",
             {card_form(sentence): own for sentence, own in told},
             title_of(call.tool, made.tool),
-            tuple(lists_in({**made.arguments, **facts.values})),
             self._terms.lifetime,
         )
 
@@ -224,9 +220,6 @@ class Consents:
             return _found(None, "beside_card", last)
         if self._cards.has_one_of(call.call.tool) and self._cards.is_changed(last, put):
             return _found(None, "changed_card", last)
-        given = what_matters(call.call.arguments, self._terms) | facts.plain()
-        if facts.is_known and basis != "requested" and self._named.is_nothing_of(call, given, exchanges):
-            return _found(False, "unnamed", last)
         unclear = self._why_unclear(call, put)
         if unclear is None and basis == "card":
             return _found(None, "no_card", last)

@@ -132,8 +132,6 @@ def consent_words(why: Mapping[str, Any]) -> str:
             return "the message was not recorded"
         case "never_put":
             return "the agent had not asked the user about this, so the user could not agree to it"
-        case "unnamed":
-            return "the agent had mentioned neither a value of this call nor the record that it changes"
         case "declined":
             return f"the user's answer at step {answered} was no"
         case "spent":
@@ -182,7 +180,6 @@ AFTER_NO = "Make the call only if the user changes their mind"
 _TO_AGENT = {
     "unrecorded": "it is unknown whether the user agreed: a message is unknown here, or the call cannot be read",
     "never_put": "the user has not been asked to confirm this call",
-    "unnamed": "the user has not been told what this call does",
     "declined": f"the user said no to this call. {AFTER_NO}",
     "spent": "the user's yes was already used for an earlier call",
     "perhaps_spent": "this call or an equivalent one was made before and may have run",

@@ -134,9 +134,13 @@ class Story:
         ids = [self.next_id() for _ in hosts]
         decided = list(_POOL.map(_decide, hosts, [wanted] * len(hosts), ids))
         for host, id, decision in zip(hosts, ids, decided, strict=True):
-            if decision is not None and decision.allowed:
-                self.host = host
+            if decision is None:
+                continue
+            self.host = host
+            if decision.allowed:
                 self.carry_out(decision, wanted, id)
+            else:
+                self._keep_questions(decision, wanted)
 
     def _keep_questions(self, decision: Decision, wanted: Wanted) -> None:
         if decision.card is not None:
