@@ -197,15 +197,9 @@ def test_the_pack_s_sentence_counts_with_the_true_price_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "counts"),
-    [
-        ("Yes, add it for €1,234.50.", True),
-        ("Yes, add it for 1234.50", True),
-        ("Yes, add it for €1,234", False),
-        ("Yes, for 1234.50", False),
-    ],
+    ("answer", "counts"), [("Yes, add it.", True), ("Yes, add it for €1,234.50.", False), ("Yes, for 1234.50", False)]
 )
-def test_a_yes_may_repeat_the_price(answer: str, counts: bool) -> None:
+def test_a_yes_may_repeat_the_verb_but_no_value(answer: str, counts: bool) -> None:
     for as_card in (False, True):
         desk = Desk(pack())
         desk.sees("617.25")
@@ -359,25 +353,12 @@ def test_a_write_that_may_change_anything_makes_shown_facts_stale() -> None:
 def test_who_repeats_one_of_several_shown_things_may_mean_that_one() -> None:
     price = "price: {value: facts.Plan(call.plan_id).price_per_gb * call.gb, title: total price}"
     tools = TOOLS.replace(price, "cars: facts.Plan(call.plan_id).cars").replace("{price}", "{cars}")
-    for answer, counts in (("Yes, the Polo", False), ("Yes, add the 2 GB", True)):
+    for answer, counts in (("Yes, the Polo", False), ("Yes, add the Polo", False), ("Yes, add it", True)):
         desk = Desk(pack(tools, more=", cars: list"))
         desk.sees(cars=["Polo", "Golf"])
         desk.asks("Shall I add 2 GB to plan P1 for Polo, Golf?", answer)
         assert desk.sells().allowed is counts
         told(desk)
-
-
-def test_who_was_told_the_price_alone_was_told_something_of_the_call() -> None:
-    tools = TOOLS.replace("{type: number, unit: GB}", "string")
-    tools = tools.replace("price_per_gb * call.gb", "price_per_gb * 2")
-    for said, value in (("It is 1234 for you now.", None), ("I am looking into this for you now.", False)):
-        desk = Desk(pack(tools))
-        desk.sees("617.00")
-        desk.session.decide("get_plan", {"plan_id": "GB-2"})
-        desk.session.result('{"plan_id": "GB-2", "price_per_gb": "1.00"}')
-        desk.asks(said, "My bill was too high last month.")
-        desk.sells({"plan_id": "P1", "gb": "GB-2"})
-        assert (said, told(desk)[0][0]) == (said, value)
 
 
 def test_a_fact_may_be_compared_with_none() -> None:

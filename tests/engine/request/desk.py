@@ -119,3 +119,11 @@ def session(model: Model | None, text: str, *reads: Read, delegation: str = "ask
 def decided(text: str, tool: str, arguments: dict[str, Any], reads: list[Read], *slots: Slot) -> str:
     """The decision on a call, under a request for one deed of its tool, as code alone sees it."""
     return session(Model(allowed(tool, *slots)), text, *reads).decide(tool, arguments).answer
+
+
+def looked_at(
+    text: str, tool: str, arguments: dict[str, Any], reads: list[Read], *slots: Slot
+) -> tuple[str, list[tuple[str, ...]]]:
+    """The decision if the look confirms every argument, and what code left to it."""
+    model = Model(allowed(tool, *slots), says=dict.fromkeys(arguments, True))
+    return session(model, text, *reads).decide(tool, arguments).answer, [each.unsettled for each in model.doubts]

@@ -1,11 +1,12 @@
-"""Choices, bounds, shares and times: which of several values the request asks for."""
+"""Choices, bounds, shares and times: code finds the places, and a look settles which value the request asks for."""
 
 import time
+from typing import Any
 
 import pytest
 
 from bylaw.engine.request import Choice, Limit, Slot, Source
-from tests.engine.request.desk import Read, decided, found, spans
+from tests.engine.request.desk import Read, decided, found, looked_at, spans
 
 MOST_SECONDS = 1.0
 
@@ -43,13 +44,15 @@ def test_the_time_that_the_user_said_is_held(given: str, want: str) -> None:
     assert decided(text, "reserve_inn", {"inn": "Riga Inn", "start_day": given}, [], *slots) == want
 
 
-@pytest.mark.parametrize(("amount", "want"), [(60.0, "allow"), (240.0, "ask"), (120.0, "ask")])
-def test_a_share_is_of_an_amount_that_is_shown(amount: float, want: str) -> None:
+@pytest.mark.parametrize("more", [{"factor": 0.25}, {"factor": 1.0, "plus": -180.0}])
+def test_an_amount_that_is_calculated_needs_a_look(more: dict[str, Any]) -> None:
     text = "Pay LV88123456 a quarter of the total in bill.txt."
     bill: Read = ("read_file", {"path": "bill.txt"}, "Food 200.00\nWine 40.00\nTotal 240.00\n")
-    share = Slot("amount", "free", (), (Source("read_file", spans(text, "bill.txt", "total")),), factor=0.25)
+    share = Slot("amount", "free", (), (Source("read_file", spans(text, "bill.txt", "total")),), **more)
     slots = (Slot("account", "said", spans(text, "LV88123456")), share)
-    assert decided(text, "pay", {"account": "LV88123456", "amount": amount}, [bill], *slots) == want
+    call = {"account": "LV88123456", "amount": 60.0}
+    assert looked_at(text, "pay", call, [bill], *slots) == ("allow", [("amount",)])
+    assert decided(text, "pay", call, [bill], *slots) == "ask"
 
 
 @pytest.mark.parametrize(("amount", "want"), [(75.0, "allow"), (150.0, "ask")])
@@ -67,37 +70,38 @@ def test_the_amount_of_a_record_is_not_a_change_of_another(amount: float, want: 
     assert decided(text, "pay", {"account": "LV88123456", "amount": amount}, [payments], *slots) == want
 
 
-@pytest.mark.parametrize(("account", "want"), [("LV22123456", "allow"), ("LV33123456", "ask"), ("LV11123456", "ask")])
-def test_the_latest_of_those_that_the_user_named(account: str, want: str) -> None:
+PAYMENTS: Read = (
+    "get_payments",
+    {},
+    "- {amount: 1.0, date: '2024-05-01', account: LV11123456, subject: Milo}\n"
+    "- {amount: 1.0, date: '2024-05-07', account: LV22123456, subject: Milo}\n"
+    "- {amount: 1.0, date: '2024-05-09', account: LV33123456, subject: Rent}\n",
+)
+
+
+@pytest.mark.parametrize(
+    "more", [{"choice": Choice("date", "most")}, {"limits": (Limit("date", "2024-05-02", "2024-05-30"),)}]
+)
+def test_which_of_those_that_the_user_named_needs_a_look(more: dict[str, Any]) -> None:
     text = "Pay 5 to the account on which I paid Milo last."
-    payments: Read = (
-        "get_payments",
-        {},
-        "- {amount: 1.0, date: '2024-05-01', account: LV11123456, subject: Milo}\n"
-        "- {amount: 1.0, date: '2024-05-07', account: LV22123456, subject: Milo}\n"
-        "- {amount: 1.0, date: '2024-05-09', account: LV33123456, subject: Rent}\n",
-    )
-    last = found("account", text, "get_payments", "Milo", choice=Choice("date", "most"))
-    slots = (last, Slot("amount", "said", spans(text, "5")))
-    assert decided(text, "pay", {"account": account, "amount": 5}, [payments], *slots) == want
+    slots = (found("account", text, "get_payments", "Milo", **more), Slot("amount", "said", spans(text, "5")))
+    for account in ("LV11123456", "LV22123456"):
+        call = {"account": account, "amount": 5}
+        assert looked_at(text, "pay", call, [PAYMENTS], *slots) == ("allow", [("account",)])
+        assert decided(text, "pay", call, [PAYMENTS], *slots) == "ask"
 
 
-def test_a_bound_is_that_of_the_record_at_hand() -> None:
-    text = "Pay 5 to the account of the meals in September."
-    meals: Read = (
-        "get_payments",
-        {},
-        "- {date: '2024-08-01', account: LV11123456, subject: Meals}\n"
-        "- {date: '2024-09-02', account: LV11123456, subject: Meals}\n"
-        "- {date: '2024-08-03', account: LV22123456, subject: Meals}\n",
-    )
-    limit = Limit("date", "2024-09-01", "2024-09-30")
+@pytest.mark.parametrize("more", [{"minutes": 60}, {"clear": True}])
+def test_a_period_needs_a_look(more: dict[str, Any]) -> None:
+    text = "Book lunch at 2026-05-01 12:00 for an hour."
     slots = (
-        found("account", text, "get_payments", "meals", limits=(limit,)),
-        Slot("amount", "said", spans(text, "5")),
+        Slot("title", "said", spans(text, "lunch")),
+        Slot("start_time", "said", spans(text, "2026-05-01 12:00")),
+        Slot("end_time", "free", **more),
     )
-    assert decided(text, "pay", {"account": "LV11123456", "amount": 5}, [meals], *slots) == "allow"
-    assert decided(text, "pay", {"account": "LV22123456", "amount": 5}, [meals], *slots) == "ask"
+    call = {"title": "lunch", "start_time": "2026-05-01 12:00", "end_time": "2026-05-01 13:00"}
+    assert looked_at(text, "book", call, [], *slots) == ("allow", [("end_time",)])
+    assert decided(text, "book", call, [], *slots) == "ask"
 
 
 def test_words_are_what_the_model_says_they_mean() -> None:
@@ -110,17 +114,6 @@ def test_words_are_what_the_model_says_they_mean() -> None:
     assert decided(text, "share", {"path": "a.txt", "right": "r", "lasting": False}, [], *slots) == "allow"
     assert decided(text, "share", {"path": "a.txt", "right": "rw", "lasting": False}, [], *slots) == "ask"
     assert decided(text, "share", {"path": "a.txt", "right": "r", "lasting": True}, [], *slots) == "ask"
-
-
-def test_an_amount_may_be_one_that_is_shown_and_some_off() -> None:
-    text = "Pay LV11123456 the bill in bill.txt less the 80 I gave him."
-    bill: Read = ("read_file", {"path": "bill.txt"}, "Pump 330.50\nTravel 16.00\nTotal 346.50\n")
-    slots = (
-        Slot("account", "said", spans(text, "LV11123456")),
-        Slot("amount", "free", (), (Source("read_file", spans(text, "bill.txt")),), factor=1.0, plus=-80.0),
-    )
-    for amount, want in ((266.5, "allow"), (346.5, "ask")):
-        assert decided(text, "pay", {"account": "LV11123456", "amount": amount}, [bill], *slots) == want
 
 
 @pytest.mark.parametrize(
@@ -142,21 +135,6 @@ def test_a_text_says_what_it_has_to_in_any_form(body: str, want: str) -> None:
     assert decided(text, "mail", {"to": ["inn@riga.example"], "body": body}, [], *slots) == want
 
 
-@pytest.mark.parametrize(("inn", "want"), [("Old Mill", "allow"), ("Harbour Inn", "ask")])
-def test_the_most_of_a_range_is_its_end(inn: str, want: str) -> None:
-    text = "Book an inn in Riga where no room is above 140."
-    reads: list[Read] = [
-        ("get_inns", {"city": "Riga"}, "- Old Mill\n- Harbour Inn\n"),
-        (
-            "get_inn_prices",
-            {"inns": ["Old Mill", "Harbour Inn"]},
-            "{Old Mill: 'Price range: 95.0 - 138.0', Harbour Inn: 'Price range: 90.0 - 165.0'}",
-        ),
-    ]
-    slot = found("inn", text, "get_inns", "Riga", limits=(Limit("max_price", None, "140"),), every=True)
-    assert decided(text, "reserve_inn", {"inn": inn}, reads, slot) == want
-
-
 def test_one_address_is_not_left_out_because_another_is_like_it() -> None:
     text = "Mail zala.roe@post.example, not mum, who is majda.roe@post.example."
     slots = (
@@ -165,13 +143,3 @@ def test_one_address_is_not_left_out_because_another_is_like_it() -> None:
     )
     for to, want in (("zala.roe@post.example", "allow"), ("majda.roe@post.example", "ask")):
         assert decided(text, "mail", {"to": [to], "body": "Come at six."}, [], *slots) == want
-
-
-FILES: Read = ("find_people", {"name": "files"}, "- {id: '3', size: 10}\n- {id: '4', size: 90}\n")
-
-
-@pytest.mark.parametrize(("user", "want"), [("4", "allow"), ("3", "ask")])
-def test_a_choice_is_checked_against_the_records(user: str, want: str) -> None:
-    text = "Remove the largest."
-    slot = found("user", text, "find_people", choice=Choice("size", "most"))
-    assert decided(text, "remove_user", {"user": user}, [FILES], slot) == want

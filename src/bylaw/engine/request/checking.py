@@ -15,8 +15,7 @@ from bylaw.engine.request.allowance import (
     kinds_of,
     parameter_kind,
 )
-from bylaw.engine.request.choosing import Choosing, fits, is_beyond
-from bylaw.engine.request.figures import Amounts, Lasting, Moments
+from bylaw.engine.request.figures import fits, is_beyond, object_to_amount, object_to_moment
 from bylaw.engine.request.naming import Naming
 from bylaw.engine.request.saying import Saying
 from bylaw.engine.request.values import View, has_flags, is_code, number_of, parts_of, says
@@ -79,7 +78,6 @@ class Check:
         self._kinds = kinds_of(tool)
         self._naming = Naming(view)
         self._saying = Saying(view, quoted=quoted)
-        self._choosing = Choosing(view, self._naming)
 
     def objections(self, arguments: Mapping[str, Any]) -> list[Objection]:
         """Return at most one objection per argument."""
@@ -131,9 +129,6 @@ class Check:
     def _object(self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]) -> Objection | None:
         if self._deed.slot(slot.name) is None and self._is_optional(slot.name, kind):
             return None if self._may_be_added(value, arguments) else self._objection("not_said", slot, value)
-        is_lasting = kind == "moment" and (slot.clear or slot.minutes)
-        if is_lasting and (why := Lasting(self._view, self._tool, arguments).objection(slot)):
-            return self._objection(why, slot, value)
         if any(occurs(words, fold(str(value))) >= 0 for words in self._view.words(slot.but)):
             return self._objection("left_out", slot, value)
         if slot.said and self._saying.is_at_another_time(slot, kind, str(value)):
@@ -147,7 +142,7 @@ class Check:
         if kind == "text" and isinstance(value, str):
             return self._object_to_text(slot, value, arguments)
         if kind in ("number", "moment"):
-            why = self._object_to_figure(slot, kind, value)
+            why = self._object_to_figure(slot, kind, value) or self._unsettled(slot)
             return self._objection(why, slot, value) if why else None
         is_new = kind == "name" and self._view.trace(value).source == "agent"
         if slot.fill == "free" and (kind == "flag" or is_new):
@@ -209,24 +204,26 @@ class Check:
 
     def _object_to_figure(self, slot: Slot, kind: str, value: str | float) -> Why | None:
         if kind == "moment":
-            return Moments(self._view, self._naming, self._choosing, self._saying).objection(slot, value)
-        number = number_of(value) if kind == "number" else None
+            return object_to_moment(self._view, self._naming, slot, value)
+        number = number_of(value)
         is_one = not any(each.every for each in self._deed.slots)
-        return None if number is None else Amounts(self._view, self._naming).objection(slot, number, is_one=is_one)
+        return None if number is None else object_to_amount(self._view, self._naming, slot, number, is_one=is_one)
+
+    def _unsettled(self, slot: Slot) -> Why | None:
+        """Return the objection to a value that only the second look can settle: one of several, or a period."""
+        if slot.choice is not None or (slot.limits and slot.fill == "found"):
+            return "not_chosen"
+        return "in_part" if slot.clear or slot.minutes else None
 
     def _object_to_source(self, slot: Slot, value: str | float) -> Objection | None:
-        """Object unless the value appears in one of its argument's sources. If the source contains several values, the
-        value must also be the chosen one.
-        """
-        sights = [
-            sight
-            for sight in self._view.sights(plain_link(value), confirmed=bool(slot.sources))
-            if (sight.source == "record" and not slot.sources)
+        """Object unless the value appears in one of its argument's sources, and is not one of several."""
+        is_found = any(
+            (sight.source == "record" and not slot.sources)
             or any(self._naming.is_of(source, sight, value) for source in slot.sources)
-        ]
-        if any(self._choosing.is_chosen(slot, value, sight) for sight in sights):
-            return None
-        return self._objection("not_chosen" if sights else "not_found", slot, value)
+            for sight in self._view.sights(plain_link(value), confirmed=bool(slot.sources))
+        )
+        why = self._unsettled(slot) if is_found else "not_found"
+        return self._objection(why, slot, value) if why else None
 
     def _is_recorded(self, value: str | float) -> bool:
         return any(sight.source == "record" for sight in self._view.sights(value, confirmed=True))

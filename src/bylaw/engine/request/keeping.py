@@ -86,13 +86,14 @@ class Held(NamedTuple):
     def _can_settle(self, objection: Objection) -> bool:
         """Whether the results can resolve an objection.
 
-        The value must appear in a place that the request names, or a tool must have been called with the value in that
-        place. Numbers, dates and text may also be derived from the results.
+        Code has found a value with the objection `not_chosen`. Any other value must appear in a place that the request
+        names, or a tool must have been called with the value in that place. Numbers, dates and text may also be derived
+        from the results.
         """
         tool = self.view.tools[self.call.tool]
         kind = kinds_of(tool).get(objection.argument, "name")
         places = self.places()
-        if objection.why == "in_part":
+        if objection.why in ("in_part", "not_chosen"):
             return True
         if kind in ("number", "moment", "text"):
             return bool(places) or self.is_handed_over

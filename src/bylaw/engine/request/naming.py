@@ -86,21 +86,20 @@ class Naming:
 
     def texts_of(self, delegation: Delegation) -> Iterator[str]:
         """Yield each text that the user tells the agent to follow. No text is repeated."""
-        found = (text for source in delegation.sources for text in self.texts(source, delegation.asked))
+        found = (text for source in delegation.sources for text in self._texts(source, delegation.asked))
         yield from dict.fromkeys(found)
 
-    def texts(self, source: Source, asked: Sequence[Span] = (), *, only_prose: bool = False) -> Iterator[str]:
+    def _texts(self, source: Source, asked: Sequence[Span]) -> Iterator[str]:
         """Yield the texts in a source: records that contain its names, or results of look-ups whose arguments contain
         them.
 
-        `asked` contains words that refer to a source by something other than its own names. With `only_prose`, yield
-        only running text.
+        `asked` contains words that refer to a source by something other than its own names.
         """
         words = self._view.words(source.named)
         for step, call, text in self._view.results():
             places, given = self._view.places(step), given_words(call.arguments)
             is_tool = source.tool in ("", call.tool)
-            if not is_tool and (only_prose or not places.records or not words):
+            if not is_tool and (not places.records or not words):
                 continue
             close = self._close(source, step, call.arguments, exactly=True)
             if not is_tool and max(close) < (SHORT + WHOLLY) * len(words):
@@ -108,8 +107,7 @@ class Naming:
             if max(close, default=0) > len(words):
                 known = {*words, *given}
                 for number in (number for number, each in enumerate(close) if each == max(close)):
-                    told = (each for each in places.told(number) if is_prose(each) or not only_prose)
-                    yield " \n ".join(each for each in told if fold(each) not in known)
+                    yield " \n ".join(each for each in places.told(number) if fold(each) not in known)
             elif (fetched := _fetched(call.arguments)) and _are_borne(words or self._view.words(asked), fetched):
                 yield text
 
@@ -168,16 +166,3 @@ def _fetched(arguments: Mapping[str, Any]) -> list[str]:
 def _are_borne(words: Sequence[str], shown: Sequence[str]) -> bool:
     """Whether each word matches one of the normalised strings. Dates and numbers match in any form."""
     return all(any(names(word, each) >= WHOLLY for each in shown) for word in words)
-
-
-def about(view: View, step: int, arguments: Mapping[str, Any], value: str | float) -> str | None:
-    """If a tool's arguments name an entity, return the normalised values that the result states about it. None if there
-    are none.
-    """
-    named = fold(str(value))
-    records = view.records(step)
-    for fields in records:
-        if named in fields:
-            return fields[named]
-    given = given_words(arguments)
-    return fold(view.text(step)) if given == [named] and not records else None

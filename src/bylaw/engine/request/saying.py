@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from bylaw.engine.request.allowance import Slot
 from bylaw.engine.request.bearing import is_weekday
-from bylaw.engine.request.choosing import is_beyond
+from bylaw.engine.request.figures import is_beyond
 from bylaw.engine.request.values import CLOCK, DAY, View, ends_of, number_of, says_a_day
 from bylaw.facts.provenance import plain_link
 from bylaw.text.day import days, times
