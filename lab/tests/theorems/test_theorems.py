@@ -64,6 +64,11 @@ def test_the_checker_rejects_a_yes_to_another_fee() -> None:
     assert "never said yes" in _why(seen, Issued("1", CALL, 0.0, "2.00"), press, allowed=allowed)
 
 
+def test_a_card_that_was_issued_in_a_race_is_a_true_event() -> None:
+    report = check_conversations(["20261206:97667"])
+    assert (report.allows["T2-told"], report.rejected) == (1, [])
+
+
 def test_the_command_replays_one_conversation_by_its_seed() -> None:
     result = CliRunner().invoke(main, ["theorems", "--only", "7:3"])
     assert result.exit_code == 0, result.output

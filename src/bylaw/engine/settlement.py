@@ -11,7 +11,17 @@ from msgspec.structs import replace
 
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Fault, Judgement, PolicyEvidence
-from bylaw.engine.verdict import Cell, CriterionVerdict, Half, Reason, Verdict, combine, fact_record, worst
+from bylaw.engine.verdict import (
+    Cell,
+    CriterionVerdict,
+    Half,
+    Reason,
+    UnreadFact,
+    Verdict,
+    combine,
+    fact_record,
+    worst,
+)
 from bylaw.engine.wording import is_hosts, policy_words
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import ABSENT, NOT_KNOWN, UNSEEN, Entity, Fact, FactSource, Field, Key, is_known
@@ -436,21 +446,13 @@ class _CallCase:
         """Return the reason. If it has no words, return the facts that were looked up but could not be read."""
         if strict.verdict != "inconclusive" or reason.words:
             return reason
-        lost = {fact: self._needed.standing(fact) for fact in _unique([c.unread for c in completed])}
-        by_why: dict[str, list[Fact]] = {}
-        for fact, why in lost.items():
-            by_why.setdefault(why, []).append(fact)
-        if not lost:
-            return reason
-        return Reason(
-            "unread",
-            not_captured=tuple(by_why.pop("not_captured", ())),
-            not_shown=tuple([(fact, self._needed.asked(fact)) for fact in by_why.pop("not_mapped", ())]),
-            not_told=tuple(by_why.pop("not_told", ())),
-            contradicted=tuple(by_why.pop("contradicted", ())),
-            spelt_otherwise=tuple(by_why.pop("spelt_otherwise", ())),
-            not_readable=tuple([fact for facts in by_why.values() for fact in facts]),
-        )
+        unread: list[UnreadFact] = []
+        for fact in _unique([c.unread for c in completed]):
+            why = self._needed.standing(fact)
+            if why not in ("seen", "missing"):
+                tool = self._needed.asked(fact) if why == "not_mapped" else ""
+                unread.append(UnreadFact(fact, why, tool))
+        return Reason("unread", unread=tuple(unread)) if unread else reason
 
     def _complete(self, guard: Guard, completion: Completion) -> list[_Completed]:
         reads, because = completion.reads, completion.because

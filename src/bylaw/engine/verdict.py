@@ -7,6 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from bylaw.facts.entity import Fact
+from bylaw.facts.observation import Unread
 from bylaw.facts.value import key_of
 
 Half = Literal["permit", "deny", "undetermined", "failed"]
@@ -111,33 +112,32 @@ call could not be judged; a reviewer approved the call; a reviewer settled it la
 """
 
 
+class UnreadFact(Struct, frozen=True):
+    """A fact that the agent looked up without getting a usable answer."""
+
+    fact: Fact
+    why: Unread
+    tool: str = ""
+    """The tool that was called, if its result lacks the fact."""
+
+
+_UNREAD = ("not_captured", "not_readable", "not_told", "contradicted", "spelt_otherwise", "not_mapped")
+"""The order of these facts in `calls.jsonl`."""
+
+
 class Reason(Struct, frozen=True):
     kind: ReasonKind = "none"
     words: str = ""
     """The guard's own words, or an error message."""
-    not_captured: tuple[Fact, ...] = ()
-    """Facts that were looked up but whose results were not recorded."""
-    not_readable: tuple[Fact, ...] = ()
-    """Facts that were looked up but whose results were unreadable."""
-    not_shown: tuple[tuple[Fact, str], ...] = ()
-    """Facts that are missing from the look-up's result, each with the tool that was called."""
-    not_told: tuple[Fact, ...] = ()
-    """Facts that a look-up returned as `null`."""
-    contradicted: tuple[Fact, ...] = ()
-    """Facts about which look-up results contradict each other."""
-    spelt_otherwise: tuple[Fact, ...] = ()
-    """Facts about entities that were looked up under another spelling, which may refer to a different entity."""
+    unread: tuple[UnreadFact, ...] = ()
 
     def record(self) -> dict[str, Any]:
         """The reason as stored in `calls.jsonl`."""
         told: dict[str, Any] = {"kind": self.kind, "words": self.words}
-        if self.kind != "unread":
-            return told
-        for name in ("not_captured", "not_readable", "not_told", "contradicted", "spelt_otherwise"):
-            if facts := getattr(self, name):
-                told[name] = [fact_record(fact) for fact in facts]
-        if self.not_shown:
-            told["not_shown"] = [fact_record(fact) | {"tool": tool} for fact, tool in self.not_shown]
+        for each in sorted(self.unread, key=lambda each: _UNREAD.index(each.why)):
+            is_lacking = each.why == "not_mapped"
+            fact = fact_record(each.fact) | ({"tool": each.tool} if is_lacking else {})
+            told.setdefault("not_shown" if is_lacking else each.why, []).append(fact)
         return told
 
 

@@ -91,17 +91,15 @@ def test_which_of_those_that_the_user_named_needs_a_look(more: dict[str, Any]) -
         assert decided(text, "pay", call, [PAYMENTS], *slots) == "ask"
 
 
-@pytest.mark.parametrize("more", [{"minutes": 60}, {"clear": True}])
-def test_a_period_needs_a_look(more: dict[str, Any]) -> None:
+def test_a_free_time_needs_a_look_and_a_period_has_its_length() -> None:
     text = "Book lunch at 2026-05-01 12:00 for an hour."
-    slots = (
-        Slot("title", "said", spans(text, "lunch")),
-        Slot("start_time", "said", spans(text, "2026-05-01 12:00")),
-        Slot("end_time", "free", **more),
-    )
+    stated = (Slot("title", "said", spans(text, "lunch")), Slot("start_time", "said", spans(text, "2026-05-01 12:00")))
     call = {"title": "lunch", "start_time": "2026-05-01 12:00", "end_time": "2026-05-01 13:00"}
-    assert looked_at(text, "book", call, [], *slots) == ("allow", [("end_time",)])
-    assert decided(text, "book", call, [], *slots) == "ask"
+    lasting, clear = Slot("end_time", "free", minutes=60), Slot("end_time", "free", clear=True)
+    assert looked_at(text, "book", call, [], *stated, clear) == ("allow", [("end_time",)])
+    assert decided(text, "book", call, [], *stated, lasting) == "allow"
+    longer = {**call, "end_time": "2026-05-01 14:00"}
+    assert looked_at(text, "book", longer, [], *stated, lasting) == ("ask", [])
 
 
 def test_words_are_what_the_model_says_they_mean() -> None:

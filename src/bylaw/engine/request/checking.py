@@ -15,7 +15,7 @@ from bylaw.engine.request.allowance import (
     kinds_of,
     parameter_kind,
 )
-from bylaw.engine.request.figures import fits, is_beyond, object_to_amount, object_to_moment
+from bylaw.engine.request.figures import fits, is_beyond, lasts, object_to_amount, object_to_moment
 from bylaw.engine.request.naming import Naming
 from bylaw.engine.request.saying import Saying
 from bylaw.engine.request.values import View, has_flags, is_code, number_of, parts_of, says
@@ -129,6 +129,10 @@ class Check:
     def _object(self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]) -> Objection | None:
         if self._deed.slot(slot.name) is None and self._is_optional(slot.name, kind):
             return None if self._may_be_added(value, arguments) else self._objection("not_said", slot, value)
+        if kind == "moment" and slot.minutes:
+            moments = [each for name, each in arguments.items() if self._kinds.get(name) == "moment"]
+            if not lasts(moments, slot.minutes):
+                return self._objection("not_said", slot, value)
         if any(occurs(words, fold(str(value))) >= 0 for words in self._view.words(slot.but)):
             return self._objection("left_out", slot, value)
         if slot.said and self._saying.is_at_another_time(slot, kind, str(value)):
@@ -210,10 +214,10 @@ class Check:
         return None if number is None else object_to_amount(self._view, self._naming, slot, number, is_one=is_one)
 
     def _unsettled(self, slot: Slot) -> Why | None:
-        """Return the objection to a value that only the second look can settle: one of several, or a period."""
+        """Return the objection to a value that only the second look can settle: one of several, or a free time."""
         if slot.choice is not None or (slot.limits and slot.fill == "found"):
             return "not_chosen"
-        return "in_part" if slot.clear or slot.minutes else None
+        return "in_part" if slot.clear else None
 
     def _object_to_source(self, slot: Slot, value: str | float) -> Objection | None:
         """Object unless the value appears in one of its argument's sources, and is not one of several."""

@@ -5,6 +5,8 @@ whether a value was calculated correctly, is settled by the second look (`meanin
 """
 
 import re
+from collections.abc import Iterable
+from datetime import datetime
 from functools import lru_cache
 
 from bylaw.engine.request.allowance import Limit, Slot, Why, parameter_kind
@@ -62,6 +64,19 @@ def object_to_moment(view: View, naming: Naming, slot: Slot, value: str | float)
         return None
     is_named = any(naming.is_of(source, sight, day[0]) for source in named for sight in sights)
     return None if is_named else "not_found"
+
+
+def lasts(arguments: Iterable[object], minutes: int) -> bool:
+    """Whether the first and the last of these times are this many minutes apart, if there are two."""
+    moments = sorted(each for each in map(_moment, map(str, arguments)) if each is not None)
+    return len(moments) < 2 or (moments[-1] - moments[0]).total_seconds() == 60 * minutes
+
+
+def _moment(told: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(told.strip()).replace(tzinfo=None) if ":" in told else None
+    except ValueError:
+        return None
 
 
 def is_beyond(limit: Limit, told: str) -> bool:
