@@ -90,8 +90,7 @@ class Language:
         self.is_spaced = name not in _UNSPACED
         self._kinds: dict[str, Kind] = {_AGREES: "yes"}
         self.starts: dict[str, list[str]] = {}
-        """Phrases by their first word, or by their first character in scripts without spaces. The longest comes first.
-        """
+        """Phrases by first word, or by first character in scripts without spaces. The longest comes first."""
         kinds: tuple[Kind, ...] = ("small", "polite", "thanks", "also", "alone", "ok", "yes", "no", "unclear")
         for kind in kinds:
             self._kinds |= dict.fromkeys(getattr(phrases, kind), kind)
@@ -137,11 +136,7 @@ def said(
     no: frozenset[str] = frozenset(),
     known: frozenset[str] = ENGLISH,
 ) -> Said:
-    """Classify an answer of at most `LONGEST` characters.
-
-    `shown` contains the texts that asked for the call. `yes` and `no` are the pack's own answers. `known` contains the
-    languages of the pack and the user.
-    """
+    """Classify an answer to the texts in `shown`. `yes` and `no` are the pack's answers, `known` the languages spoken."""
     if len(text) > LONGEST:
         return "other"
     words = bare(text)
@@ -196,9 +191,7 @@ def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, 
 
 
 def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
-    """Whether words after a yes repeat the question's title or only its verb: "Yes, cancel the order" or "Yes, cancel
-    it". A repeated verb may mean only one part of a title with several parts.
-    """
+    """Whether the words after a yes repeat the whole title, or the verb of a title with one part ("Yes, cancel it")."""
     title, small = bare(shown.title or shown.text), language.phrases.small
     words, own = ([each for each in some if each not in small] for some in (title.split(), echoes))
     if not own or _has_contrast(title, shown.languages):
@@ -214,9 +207,7 @@ def _has_contrast(title: str, written: frozenset[str]) -> bool:
 
 
 def _is_no_ambiguous(words: str, shown: tuple[Shown, ...], known: frozenset[str]) -> bool:
-    """Whether a no is ambiguous, such as "Leave it" after "Shall I leave it?", or "No" after "Shall I say that you
-    won't come?".
-    """
+    """Whether a no may agree: "Leave it" after "Shall I leave it?", "No" after "Shall I say that you won't come?"."""
     asked = bare(" ".join(each.text for each in shown))
     spoken = [each for name, each in languages().items() if name in known]
     if any(each.tokens(asked, each.phrases.denial) for each in spoken):
@@ -290,9 +281,7 @@ def _is_courteous(language: Language, words: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def languages_of(text: str, least: int = 1) -> frozenset[str]:
-    """Return the possible languages of a text. A language is recognised by its script, or by at least `least` different
-    common words.
-    """
+    """Return the possible languages of a text, recognised by script or by `least` different common words."""
     for name, script in _SCRIPTS.items():
         if script.search(text):
             return frozenset((name,))

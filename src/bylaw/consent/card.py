@@ -55,10 +55,7 @@ NO_FACTS = CardFacts()
 
 
 def card_facts(call: CallRecord, ledger: Ledger) -> CardFacts:
-    """Evaluate the facts on the card of a call from what the agent had seen before its turn.
-
-    If a result in the same turn may contradict these facts, they are treated as missing.
-    """
+    """Evaluate a card's facts. A fact that a result in the same turn may contradict is missing."""
     declared = ledger.schema.card_facts.get(call.call.tool, ())
     if call.tool is None or call.call.fault or not (declared or call.untold):
         return NO_FACTS
@@ -100,9 +97,7 @@ _REMARKS = frozenset(words_of("reason reasons note notes comment comments remark
 
 
 class Terms(Struct, frozen=True):
-    """Arguments that need not be shown, arguments that matter although they look like remarks, and the duration of
-    consent.
-    """
+    """Arguments to leave out (`spared`) or always show (`wanted`), and how long consent lasts."""
 
     spared: frozenset[str] = frozenset()
     wanted: frozenset[str] = frozenset()
@@ -181,10 +176,7 @@ class CardWords(Struct, frozen=True):
 
 
 def card_form(text: str) -> str:
-    """Normalise text to compare cards, without extra spaces and Markdown.
-
-    Quoted values stay unchanged, so that cards of different calls never become equal.
-    """
+    """Normalise a text to compare cards: no extra spaces or Markdown. Quoted values stay unchanged."""
     if text.isalnum():
         return text
     words: list[str] = []
@@ -251,9 +243,7 @@ def sentences_in(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the sentences in a message that come from the pack, ask for this call and contain all values that matter.
-    With each sentence, yield the part that is the pack's own wording.
-    """
+    """Yield the pack's sentences for this call in a message, each with the part that is the pack's own wording."""
     if tool is None:
         return
     given, schemas = {**arguments, **facts.values}, {**tool.parameters, **facts.schemas}
@@ -314,9 +304,7 @@ def _ways(value: Any, schema: Any, words: CardWords) -> list[str]:
 
 
 def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether a sentence is unambiguous. Each value must end where the next words begin, and must not contain those
-    words.
-    """
+    """Whether each value ends where the next words begin and does not contain those words."""
     bare = [_QUOTE.sub('"', each) for each in values]
     if any(not text or text in value for text in texts[:-1] for value in bare):
         return False
@@ -347,9 +335,7 @@ def label_of(key: str, schema: Any) -> str:
 
 
 def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the lines for an argument on a card, with labels. Null appears only if it has a meaning for the
-    argument.
-    """
+    """Yield the labelled lines for an argument. Null appears only if it has a meaning for the argument."""
     declared = _record(schema)
     label = f"{above} / {_field(key, schema)}" if above else label_of(key, declared)
     if value is None:
@@ -375,10 +361,7 @@ def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") 
 
 
 def _item(value: Any, schema: Any, words: CardWords) -> str:
-    """Return a list item on one line, such as `flight number HAT001, cabin "basic economy"`.
-
-    Each value is a single word or quoted. Nested objects are in parentheses, and nested lists in brackets.
-    """
+    """Return a list item on one line, such as `flight number HAT001, cabin "basic economy"`."""
     declared = _record(schema)
     if isinstance(value, dict):
         known = _record(declared.get("properties"))
@@ -400,9 +383,7 @@ def _inner(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def _field(key: str, schema: Any) -> str:
-    """Return the label of a nested field. An undeclared field keeps its name, so that `priceMax` and `price_max`
-    differ.
-    """
+    """Return the label of a nested field. An undeclared field keeps its name: `priceMax` is not `price_max`."""
     return label_of(key, schema) if schema is not None or "_".join(words_of(key)) == key else _quoted(key)
 
 
@@ -411,9 +392,7 @@ def _is_list(declared: Mapping[str, Any]) -> bool:
 
 
 def _plainly(value: Any, schema: Any, words: CardWords) -> str:
-    """Return a value in the form used on cards. Text that looks like a number, yes or no is quoted, unless the argument
-    is declared as text.
-    """
+    """Return a value as cards show it. Undeclared text that looks like a number, yes or no is quoted."""
     declared, told = _record(schema), _shown(value, schema, words)
     is_expected = "string" in str(declared.get("type")) or declared.keys() & {"enum", "currency", "unit"}
     is_like_another = told.lower() in ("yes", "no", *words.yes, *words.no) or _NUMERIC.fullmatch(told)

@@ -84,9 +84,7 @@ class CardAnswer(Struct, frozen=True):
 
     @property
     def order(self) -> int:
-        """The step used to order answers: the first message of a yes, or the last message of a no. So a no within a yes
-        takes precedence.
-        """
+        """The step that orders answers: the first message of a yes, the last of a no. A no within a yes counts."""
         return self.since if self.yes else self.step
 
 
@@ -172,9 +170,7 @@ class Put(Struct, frozen=True):
     digest: str
     card: str = ""
     sentences: Mapping[str, str] = {}
-    """The sentences from the pack that ask for the call, each with the part that is the pack's own wording. Empty if
-    only a card is accepted.
-    """
+    """The pack's sentences for the call, each with the part that is the pack's own wording."""
     title: str = ""
     """The pack's own words on the card."""
     lifetime: float = 0.0
@@ -283,9 +279,7 @@ class Cards:
     def declined(
         self, call: Call, own: str, exchanges: Sequence[Exchange], before: int, now: float | None
     ) -> CardAnswer | None:
-        """Return the last denial by the user of a card for the same call in another spelling or with other facts. `own`
-        is the digest of the card for the call itself.
-        """
+        """Return the user's last no to a card of the same call in another spelling. `own` is the call's own digest."""
         if call.tool not in self._tools:
             return None
         same = self._alike.get(self._fold(call), set[str]())
@@ -377,10 +371,7 @@ class Cards:
         return now - answered <= put.lifetime and not is_ahead(answered, now)
 
     def _is_card_in_time(self, exchange: Exchange, now: float | None, put: Put) -> bool:
-        """Whether a card was still valid when the user answered and when the call was made.
-
-        Showing a card again does not extend its validity.
-        """
+        """Whether the card was valid when answered and when called. Showing it again does not extend it."""
         assert exchange.told_at is not None
         told, answered = self._events[exchange.told_at].time, self._events[exchange.answered_from].time
         shown = reversed(self._expires.get(put.digest, list[tuple[int, float]]()))
@@ -395,11 +386,7 @@ class Cards:
         return times[0] is not None and times[1] is not None and times[0] > times[1]
 
     def _takes_back(self, exchange: Exchange, texts: set[str], put: Put, since: int) -> bool:
-        """Whether a later message may withdraw the answer.
-
-        Answers to cards do not withdraw it, and neither do thanks directly after it. Later thanks may agree to
-        something else that the agent said.
-        """
+        """Whether a later message withdraws the answer. Answers to cards, and thanks directly after it, do not."""
         has_told = exchange.told_at is not None and exchange.told_at > since
         if not has_told and all(is_courtesy(text) for step, text in exchange.answer if step > since):
             return False
@@ -435,8 +422,8 @@ class Cards:
         return exchange.told_at in self._known
 
     def _ends_with(self, exchange: Exchange, texts: Collection[str], *, or_card: bool = False) -> bool:
-        """Whether the agent's last message ends with one of these texts, ignoring other cards after it. With `or_card`,
-        the message may also end with any card.
+        """Whether the agent's last message ends with one of these texts, or (`or_card`) any card. Other cards may
+        follow.
         """
         message = exchange.shown
         wanted = [text for text in texts if text in message]
@@ -481,10 +468,7 @@ def _hidden(text: str) -> int:
 
 
 def misleads(message: str, cards: Iterable[str]) -> bool:
-    """Whether the text next to the cards in a message may change their meaning. Only polite phrases are harmless.
-
-    Words from the card itself are not harmless, because a card contains values from the agent.
-    """
+    """Whether the text next to the cards is more than polite phrases, so that it may change their meaning."""
     for text in sorted(cards, key=len, reverse=True):
         message = message.replace(text, " ")
     beside = message.strip()
@@ -497,10 +481,7 @@ def _is_all(known: re.Pattern[str], text: str) -> bool:
 
 
 def _spoken_in(message: Message) -> frozenset[str]:
-    """Return the languages of a message, each recognised by two different words at the beginning.
-
-    One word is not enough. An English "to" would turn the Malay no "tak" into a Polish yes.
-    """
+    """Return the languages of a message. One word is not enough: "to" would turn the Malay no "tak" into a Polish yes."""
     return languages_of(message.text[:_SAMPLE], 2)
 
 

@@ -39,9 +39,8 @@ from bylaw.rule.monitor import Act
 from bylaw.trace.event import Call, Event
 
 Basis = Literal["card", "told", "requested"]
-"""What a policy requires. `card`: the answer to a card. `told`: a yes to a sentence from the pack or to the agent's own
-words. `requested`: like `told`, but the user's own request is also enough. A model or a reviewer judges the agent's own
-words and the user's requests.
+"""What a policy requires: an answer to a card; a yes to a sentence or words (`told`); or also a request. A model or a
+reviewer judges words of the agent's own and requests.
 """
 Reason = Literal[
     "confirmed",
@@ -169,11 +168,7 @@ class Consents:
         )
 
     def _asked_at(self, found: Consent, before: int) -> int | None:
-        """Return the step of a question that the user has not answered, or None.
-
-        A tool may have asked it, or the user may not have answered yet. After a denial or a used yes, only a later
-        question matters.
-        """
+        """Return the step of a later question, by the agent or a tool, that the user has not answered, or None."""
         since = {"spent": found.spent_by, "declined": found.answered_at}.get(found.reason)
         since = -1 if since is None else since
         asked = self._talk.asked_since(since)
@@ -226,9 +221,7 @@ class Consents:
         return _found(None, "expired" if self._is_over(call, last) else unclear or "unread", last)
 
     def _why_unclear(self, call: CallRecord, put: Put) -> Reason | None:
-        """Return the reason why the answer to the card or sentence for the call is not enough. None if the user was
-        shown neither.
-        """
+        """Return why the answer to the call's card or sentence is not enough. None if the user saw neither."""
         *before, last = self._talk.exchanges[-_RECENT:]
         if self._cards.is_put_in(last, put):
             return self._cards.why_unclear(last)
@@ -268,9 +261,7 @@ class Consents:
         return bool(put.sentences) or (put.card != "" and put.card in exchange.shown)
 
     def _also_put_by(self, put: Put, call: CallRecord, since: int) -> int | None:
-        """Return the step of another call since the yes for which the same words had asked. The yes may belong to that
-        call.
-        """
+        """Return the step of another call since the yes that the same words had asked for. It may own the yes."""
         own = {put.card, *put.sentences, *self._cards.texts_of(put.digest)} - {""}
         for write in reversed(self._ledger.writes):
             if write.step <= since:
@@ -301,10 +292,7 @@ class Consents:
 
 
 class ConsentWitness:
-    """Determines whether the user agreed to each write in one conversation.
-
-    Nothing is read until a write needs an answer. Each message and result is then read once.
-    """
+    """Determines whether the user agreed to each write. Nothing is read until a write needs an answer."""
 
     def __init__(
         self,
@@ -320,9 +308,7 @@ class ConsentWitness:
         self._terms = terms or Terms()
         self._consents = Consents(self._events, ledger, terms, self.words)
         self._found: tuple[CallRecord, int, Consent] | None = None
-        """The latest result, with its call and the number of events. Cached because the value and the reason are
-        requested separately.
-        """
+        """The latest result, with its call and the number of events. The value and the reason are asked separately."""
 
     def observe(self, step: int, event: Event) -> None:
         assert step == len(self._events)
@@ -388,11 +374,7 @@ class Writes:
         self._counted = 0
 
     def spending(self, call: CallRecord, since: int) -> tuple[CallRecord, bool] | None:
-        """Return the call that used the yes to this call, and whether this is certain.
-
-        A call that certainly used it comes first, then the earliest call that may have used it. Arguments that need not
-        be shown make no difference. If a tool itself reports that it refused a call, this does not prove a refusal.
-        """
+        """Return the call that used the yes to this call or may have used it, and whether it certainly did."""
         writes = self._ledger.writes
         if not writes or writes[-1].step <= since:
             return None
@@ -451,10 +433,8 @@ _ASKED = re.compile(r"[?\u061f\uff1f](?=[\"')\]*\s]|$)")
 
 
 def may_ask(call: Call, tool: Tool | None) -> bool:
-    """Whether a call may have asked the user a question: through an argument, as a message, or according to the tool's
-    name or description.
-
-    A known write asks only if its name also mentions a person, so `confirm_booking` does not ask.
+    """Whether a call may have asked the user a question, judging by its name, description or arguments. A known write
+    asks only if its name mentions a person, so `confirm_booking` does not ask.
     """
     effect = "none" if tool is None else tool.effect
     is_asking = _is_asking(call.tool, tool.description if tool is not None and effect == "none" else "", effect)

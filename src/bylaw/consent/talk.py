@@ -34,9 +34,7 @@ class Exchange:
 
     @property
     def answered_from(self) -> int:
-        """The step of the user's first message. Calls after this step use the answer, even if the user sends more
-        messages.
-        """
+        """The step of the user's first message. Calls after it use the answer."""
         return self.answer[0][0]
 
     @property
@@ -77,9 +75,7 @@ class Talk:
         self._asked: int | None = None
         self.gap_at = -1
         self.is_lost = True
-        """Whether the latest words of the user are unknown, because no message was recorded, or none since an
-        unrecorded one.
-        """
+        """Whether the user's latest words are unknown: nothing was recorded, or nothing since an unrecorded message."""
         self.exchanges: list[Exchange] = []
 
     @property

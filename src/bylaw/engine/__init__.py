@@ -1,3 +1,1 @@
-"""The incremental engine that audit and shield share. It first judges a call using only what the agent had seen, then
-completes the judgement with the ground truth. Start at `session`.
-"""
+"""The incremental engine that audit and shield share. Start at `session`."""

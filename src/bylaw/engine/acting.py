@@ -33,8 +33,8 @@ class ActedCall(Struct):
 
     @property
     def acts(self) -> tuple[CallRecord, ...]:
-        """The acts that the rules see. These are the call's actions. The call itself is included if a rule names its
-        tool or no action is known.
+        """The acts that the rules see: the actions. The call itself counts if a rule names its tool or no action is
+        known.
         """
         return (self.plain, *self.actions) if self.is_named else self.actions or (self.plain,)
 
@@ -125,9 +125,7 @@ class Acting:
         return self._actions.pages.snapshot
 
     def is_same_on(self, step: int, snapshot: str) -> bool:
-        """Whether the call at `step` would still have the effect for which it was judged, given the page in this
-        snapshot.
-        """
+        """Whether the call at `step` would still do what it was judged for, given the page in this snapshot."""
         acted = self._at(step)
         now = self._performing.on_snapshot(acted.call, snapshot) if acted is not None else None
         if acted is None or now is None:

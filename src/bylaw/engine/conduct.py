@@ -23,9 +23,7 @@ from bylaw.rule.rule import Rule
 from bylaw.trace.event import Call, Event, Message, Result
 
 RuleStanding = Literal["broken", "open", "waiting"]
-"""`broken`: the act broke the rule. `open`: an unknown value leaves the rule undecided. `waiting`: the rule was still
-waiting when the conversation ended.
-"""
+"""`broken` by the act, `open` because a value is unknown, or still `waiting` at the end of the conversation."""
 
 PUTTABLE = frozenset(get_args(Reason)) - {"confirmed", "declined"}
 """Reasons for undecided consent that the user can resolve. A user who has just declined is not asked again."""
@@ -36,13 +34,9 @@ class RuleFinding(Struct, frozen=True):
     rule: Rule
     standing: RuleStanding
     values: tuple[tuple[str, bool | None], ...] = ()
-    """The values of the rule's predicates at the act, keyed by name. None means that a value is unknown. Empty for a
-    rule that was still waiting.
-    """
+    """The rule's predicates at the act, None if unknown. Empty for a rule that was still waiting."""
     whys: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """The reasons for some predicates' values. For consent, they include the text shown to the user and when it was
-    shown.
-    """
+    """The reasons for some predicates' values. For consent, they say what the user was shown, and when."""
     binding: str = ""
     """The value that this instance of a `FOR EACH` rule applies to, in the spelling seen first."""
 
@@ -62,9 +56,7 @@ class RuleFinding(Struct, frozen=True):
 
     @property
     def for_agent(self) -> str:
-        """The request for consent that the agent must show to the user, perhaps for the second time. Empty if the rule
-        does not concern consent.
-        """
+        """What the agent must do about consent. Empty if the rule does not concern consent."""
         return "; ".join(filter(None, (consent_words_for_agent(why) for _, why in self.whys)))
 
     @property
@@ -86,10 +78,7 @@ class ActFindings(Struct, frozen=True):
 Ask = Callable[[Predicate, Act], bool | None]
 """Returns the value of a predicate that depends on more than the act, or None if the value is unknown."""
 Tell = Callable[[Predicate, Act], Mapping[str, Any] | None]
-"""Explains the value of a predicate that depends on more than the act.
-
-Returns structured data, or None if there is nothing to explain.
-"""
+"""Explains the value of such a predicate as structured data, or returns None."""
 
 HEARD = frozenset(("said", "returned"))
 """Sources whose predicates search the events before the turn. All acts of the turn get the same result."""
@@ -199,11 +188,8 @@ class Conduct:
         return other
 
     def observe(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> None:
-        """Process the next event. Append to `said` the findings for all acts that this event settles. The findings for
-        the event's own act come last.
-
-        If `is_beside` is set, a generic call is reported together with its actions and does not count as an additional
-        call.
+        """Process an event, and append the findings for all acts that it settles to `said`, its own act last. With
+        `is_beside`, a generic call is reported together with its actions and does not count as an additional call.
         """
         act = self._arrive(step, event, said, is_beside=is_beside)
         if act is not None:
@@ -241,9 +227,7 @@ class Conduct:
         return self.fork()._arrive(step, call, [])
 
     def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
-        """Return the rules' combined assessment of a planned call, or None if the call is not the agent's. Does not
-        change any state.
-        """
+        """Return the assessment of a planned call, or None if the call is not the agent's. Changes no state."""
         ahead = self.fork()
         act = ahead._arrive(step, call, [])
         if act is None:
@@ -306,9 +290,7 @@ class Conduct:
         self._turn.end()
 
     def _settle(self, said: list[ActFindings], *, without_call: bool) -> None:
-        """Settle the messages that were waiting for a call in their turn. The call has arrived, or can no longer
-        arrive.
-        """
+        """Settle the messages that waited for a call in their turn, which has arrived or never will."""
         if self._turn.waiting:
             waiting, self._turn.waiting = self._turn.waiting, ()
             for act in waiting:
@@ -362,9 +344,7 @@ class Conduct:
         broken: list[RuleFinding],
         open: list[RuleFinding],
     ) -> None:
-        """Evaluate a rule that is tracked per binding. Action predicates are true only for the binding that the act
-        names. State predicates apply to all bindings.
-        """
+        """Advance a rule with bindings. Action predicates hold for the act's binding, state predicates for all."""
         rule, ready = family.rule, self._ready
         assert rule.for_each is not None
         names = ready.names[rule.name]
@@ -385,9 +365,7 @@ class Conduct:
     def _bound(
         self, family: Family, names: Sequence[str], binding: str | None, values: Mapping[str, bool | None]
     ) -> tuple[dict[Hashable, dict[str, bool | None]], dict[str, bool | None]]:
-        """Return two sets of predicate values: one for the act's binding and its possible other spellings, and one for
-        all other bindings.
-        """
+        """Return the predicates for the act's binding and its other spellings, and for all other bindings."""
         known = {name: values.get(name) for name in names}
         # An act with an unknown binding may apply to any binding.
         elsewhere = None if binding is None else False
@@ -428,16 +406,12 @@ class Conduct:
 
 
 def _near(family: Family, binding: str) -> list[Hashable]:
-    """Return the known bindings that differ from the act's binding only in spelling. A tool may treat `AC-11` and
-    `AC11` alike.
-    """
+    """Return known bindings in another spelling. A tool may treat `AC-11` and `AC11` alike."""
     return [key for key in family.bindings if binding and key != binding and alike(key) == alike(binding)]
 
 
 def binding_of(act: Act, argument: str, tools: Mapping[str, Tool]) -> str | None:
-    """Return the act's binding, normalised so that different spellings match. Empty if the tool has no such argument.
-    None if the call may apply to any binding, for example because the argument was not recorded.
-    """
+    """Return the act's normalised binding, empty if the tool has no such argument, None if any binding is possible."""
     if act.tool is None:
         return ""
     value: Any = act.arguments.get(argument)

@@ -61,9 +61,7 @@ class Conversation:
     handed_over = 0
     """The number of events before the last handover to another principal. 0 without a handover."""
     interrupted: Collection[str] | None = None
-    """Ids of the allowed calls that were interrupted and are no longer running. None if the conversation is over,
-    because no call is then running.
-    """
+    """Ids of allowed calls that were interrupted. None if the conversation is over, because no call is then running."""
     _taken = 0
     """Number of events passed to the session so far."""
     _judged: Judgement | None = None
@@ -71,9 +69,7 @@ class Conversation:
     _speaker = ""
     """The current speaker: `agent`, `user` or `tool`. Empty at the start."""
     _refused: int | None = None
-    """The step of the last refused call. A result directly after this step is the text that the agent received instead
-    of a real result.
-    """
+    """The step of the last refused call. A result directly after it is the text that the agent received."""
     _is_held = False
     """Whether all events until `finish_turn` belong to the same turn."""
 
@@ -127,9 +123,7 @@ class Conversation:
         return PutCards(self._script, self.session)
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
-        """Report a user message. Pass `whole=False` if the message contained more than text, such as a voice note or a
-        file.
-        """
+        """Report a user message. Pass `whole=False` if it was more than text, such as a voice note or a file."""
         self.assume_executed()
         self._begin("user", time)
         if self.running():
@@ -147,9 +141,7 @@ class Conversation:
         self._take()
 
     def unheard(self) -> None:
-        """Record that the agent and the user may have exchanged messages that were not reported. Everything that
-        depends on their messages is unknown from now on.
-        """
+        """Record that messages may be missing. Everything that depends on earlier messages is now unknown."""
         self.assume_executed()
         speakers: tuple[Party, ...] = ("agent", "user")
         for speaker in speakers:
@@ -247,18 +239,14 @@ class Conversation:
         self._refused = self._taken - 1
 
     def give_up(self, step: int) -> None:
-        """Abandon a waiting call because the agent has requested it again. Whether the first request ran remains
-        unknown.
-        """
+        """Abandon a waiting call that was requested again. Whether it ran remains unknown."""
         self._take()
         call = self._script.open.pop(step)
         self._script.events.append(Result(step, GIVEN_UP, captured=False, tool=call.tool, agent=call.agent))
         self._take()
 
     def confirm(self, confirmation: Confirmation, *, time: float | None = None, now: float | None = None) -> None:
-        """Report the user's answer to a card, given at `time`. Reporting the same answer again changes nothing. `now`
-        is the time on the shield's clock.
-        """
+        """Report the user's answer to a card, given at `time`, once. `now` is the shield's clock."""
         self._take()
         if not self.cards.is_new(confirmation, time, now):
             return
@@ -270,9 +258,7 @@ class Conversation:
 
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
-        """Group all events inside the `with` block into one agent turn. The calls of the turn were requested together,
-        even if results arrived between them.
-        """
+        """Group the events in the `with` block into one agent turn: its calls were requested together."""
         self.begin_turn(text)
         try:
             yield self
@@ -400,9 +386,7 @@ class Conversation:
         withhold_old(script.events, start, self._asked_about if known.is_sure and not known.may_be_old else None)
 
     def _decide_on(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
-        """Add a call to the turn of the last message. If the message does not contain the call, the calls that it does
-        contain are assumed to have run.
-        """
+        """Add a call to the last message's turn. If it is not in that message, the message's calls have run."""
 
         def is_meant(call: Call) -> bool:
             return call.id == id if id and call.id else (call.tool, call.arguments) == (tool, arguments)
@@ -434,9 +418,7 @@ class Conversation:
         return self._context
 
     def vouch(self, context: Mapping[str, Any]) -> None:
-        """Set the host's context for the next calls. Raises an error if it names another principal and the pack does
-        not allow a handover.
-        """
+        """Set the host's context for the next calls. Raises an error for a handover that the pack does not allow."""
         given = copied(context)
         if self.handed_over and PRINCIPAL in self._context and PRINCIPAL not in given:
             hint = f"pass `{PRINCIPAL}` in the `context` of each request, because the user may have changed"
@@ -472,9 +454,7 @@ class Conversation:
         self.cards.begin_anew(step)
 
     def resume(self, events: Sequence[Event], asked: Iterable[int] = ()) -> None:
-        """Continue a recorded conversation. `asked` contains the steps of the calls on which the host requested a
-        decision.
-        """
+        """Continue a recorded conversation. `asked` lists the steps of the calls that the host asked about."""
         if not events:
             return
         self._take()
@@ -533,16 +513,12 @@ class Conversation:
         return [call for _, call in sorted(self._script.open.items()) if call.by == "agent"]
 
     def page_tool(self, id: str) -> str:
-        """Return the name of the tool that shows the page if an unanswered call may write through one of its elements.
-        Otherwise, empty.
-        """
+        """Return the tool that shows the page, if an unanswered call may write through an element of it, or ''."""
         acting, step = self.session.acting, self._step_of(id)
         return acting.page_tool(step) if acting is not None and step is not None else ""
 
     def is_same_on(self, id: str, snapshot: str) -> bool:
-        """Whether an unanswered call would still have the effect for which it was judged, given the page in this
-        snapshot.
-        """
+        """Whether an unanswered call would still do what it was judged for, given the page in this snapshot."""
         acting, step = self.session.acting, self._step_of(id)
         return acting is not None and step is not None and acting.is_same_on(step, snapshot)
 
@@ -561,25 +537,17 @@ class Conversation:
         return len(self._script.events)
 
     def verdicts(self) -> list[CallVerdict]:
-        """Return the verdicts on calls so far that change something or have a guard. They are based on the ground
-        truth.
-        """
+        """Return the verdicts on calls that change something or have a guard, based on the ground truth."""
         self._take()
         return [verdict for verdict in self.session.settle() if is_listed(self.pack, verdict.made)]
 
     def findings(self, *, ended: bool = False) -> list[RuleFinding]:
-        """Return the rules broken so far. If the conversation has `ended`, include the rules that are still waiting for
-        an event.
-        """
+        """Return the rules broken so far. If it has `ended`, include rules that still wait for an event."""
         self._take()
         return self.session.findings(ended=ended)
 
     def judged_after(self, events: Sequence[Event], call: Call) -> tuple[Judgement, Session]:
-        """Judge a call as if it came after these events instead of the actual ones. Return the judgement and the
-        session that made it.
-
-        The session shares this conversation's request reader and model answers.
-        """
+        """Judge a call as if it came after these events. Return also the session, which shares the model's answers."""
         ours = self.session.requests
         session = self._open(known=self.session.answered, granted=ours.granted if ours is not None else ())
         session.resume(events)
@@ -604,9 +572,8 @@ class Conversation:
 
 
 class Mutation(Struct, frozen=True):
-    """One change to a live conversation, stored as data: a method and its arguments.
-
-    Another worker may take over the conversation before the change is stored. The change is then applied again.
+    """One change to a live conversation, stored as data, so that it can be applied again after another worker took
+    over.
     """
 
     kind: Literal[

@@ -1,9 +1,5 @@
-"""Validates a host's input. Every value must have the right type and be plain JSON data. Anything else raises an error
-with advice.
-
-The context value `signed_in_as` names the principal. The same principal may extend the context in later calls. A
-different principal begins a separate, linked conversation. The first principal's consent, statements and approvals do
-not apply there.
+"""Validates a host's input. `signed_in_as` in the context names the principal. Another principal begins a linked
+conversation without the consent, statements and approvals of the first.
 """
 
 import re
@@ -25,9 +21,7 @@ from bylaw.trace.recorded_value import EARLIEST, LATEST, read_arguments
 
 _encode = msgspec.json.Encoder(decimal_format="string").encode
 DEEPEST = 200
-"""The maximum nesting of lists and objects. Python's own limit depends on the call stack, so one part of a program
-might otherwise write JSON that another part cannot read.
-"""
+"""The maximum nesting of lists and objects. Python's own limit depends on the call stack."""
 _BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 """Matches a bracket or an entire string, so that brackets inside strings are skipped."""
 PRINCIPAL = "signed_in_as"
@@ -135,9 +129,7 @@ def postures(given: Any, pack: Pack) -> Postures:
 
 
 def one_waits(waiting: Sequence[Call], tool: str = "") -> None:
-    """Raise an error if a result without an id could belong to several calls. If `tool` is given, only its calls are
-    checked.
-    """
+    """Raise an error if a result without an id could belong to several calls (of `tool`, if given)."""
     open_calls = [call for call in waiting if tool in ("", call.tool)]
     for call in open_calls[1:]:
         first = open_calls[0]
@@ -205,11 +197,7 @@ class AnotherPrincipal(UsageError):
 
 
 def goes_on(known: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-    """Whether a new context belongs to the conversation's principal.
-
-    A context that does not name a principal matches any known principal. If no principal is known, both contexts must
-    have equal values.
-    """
+    """Whether a new context belongs to the principal. Without known principals, the contexts must be equal."""
     if PRINCIPAL in known:
         return _is_same(given.get(PRINCIPAL, known[PRINCIPAL]), known[PRINCIPAL])
     return PRINCIPAL not in given and all(_is_same(known.get(name, value), value) for name, value in given.items())
@@ -251,9 +239,7 @@ def warn_of_model(pack: Pack) -> None:
 
 
 def warn_of_unknown(pack: Pack, context: Mapping[str, Any]) -> None:
-    """Warn once about each context name that the pack does not declare. The name may be misspelt, and its value is
-    never read.
-    """
+    """Warn once about each context name that the pack does not declare. It may be misspelt."""
     if not context:
         return
     entities = pack.schema.entities.values()

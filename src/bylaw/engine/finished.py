@@ -1,6 +1,4 @@
-"""Judges a finished conversation under a pack. Returns the verdicts on the calls and the broken rules. Does not read
-any files.
-"""
+"""Judges a finished conversation under a pack, without reading any files."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,10 +31,7 @@ def verdicts(
     context: Mapping[str, Any] | None = None,
     answer: AnswerPredicate | None = None,
 ) -> Verdicts:
-    """Judge a finished conversation under a pack. `world` is the state before the conversation, if known.
-
-    `answer` decides predicates that code cannot decide.
-    """
+    """Judge a finished conversation. `world` is the state before it. `answer` decides what code cannot decide."""
     session = Session(pack, world=world, mode=mode, context=context or trajectory.context, answer=answer)
     for _ in session.follow(trajectory.events, judged_steps(pack, trajectory.events)):
         pass

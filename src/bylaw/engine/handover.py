@@ -51,9 +51,7 @@ def _silenced(event: Event, personal: set[str]) -> Event:
 
 
 class HandedConduct:
-    """Rules after a handover. Each rule applies to the whole conversation and, separately, to the part after the
-    handover.
-    """
+    """Rules after a handover. Each applies to the whole conversation and, separately, to the part since."""
 
     def __init__(self, whole: Conduct, since: Conduct) -> None:
         self._whole = whole
@@ -79,9 +77,7 @@ class HandedConduct:
         return HandedConduct(self._whole.fork(), self._since.fork())
 
     def observe(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> None:
-        """Process the next event and append to `said` the findings for all acts that it settles. The findings for the
-        event's own act come last.
-        """
+        """Process an event, and append the findings for all acts that it settles to `said`, its own act last."""
         whole, since = list[ActFindings](), list[ActFindings]()
         self._whole.observe(step, event, whole, is_beside=is_beside)
         self._since.observe(step, event, since, is_beside=is_beside)
@@ -92,9 +88,7 @@ class HandedConduct:
         return self._since.act_of(step, call)
 
     def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
-        """Return the worse of two assessments of a planned call: one for the whole conversation, and one for the part
-        since the handover.
-        """
+        """Return the worse assessment of a planned call: by the whole conversation, or by the part since."""
         both = [self._whole.weigh(step, call, answers), self._since.weigh(step, call, answers)]
         weighed = [each for each in both if each is not None]
         return min(weighed, key=lambda each: (_WORST_FIRST.index(each.decision), each.interval[0]), default=None)

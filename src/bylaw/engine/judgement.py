@@ -1,6 +1,4 @@
-"""The first half of a judgement, based on evidence. It contains the guards' results when they see only what the agent
-had seen before the call's turn.
-"""
+"""The evidence half of a judgement: the guards' results on what the agent had seen before the call's turn."""
 
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
@@ -73,9 +71,7 @@ class SeenTogether:
 
 
 class PolicyEvidence(Struct, frozen=True):
-    """One guard's results on the facts that were seen. A fact that only the user knows can have several values. There
-    is one result for each combination of such values.
-    """
+    """One guard's results on the facts seen, one for each combination of values that only the user knows."""
 
     policy: Policy
     guard: Guard
@@ -83,9 +79,7 @@ class PolicyEvidence(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """The outcome if all completions share it. Otherwise `failed` if any completion failed, and `undetermined` if
-        none did.
-        """
+        """The outcome that all completions share. Otherwise `failed` if one failed, or `undetermined`."""
         first = self.completions[0].outcome
         if len(self.completions) == 1:
             return first
@@ -94,9 +88,7 @@ class PolicyEvidence(Struct, frozen=True):
 
 
 class Judgement(Struct, frozen=True):
-    """The judgement of one call by guards and rules, based on what was seen before the call. Later events never change
-    it.
-    """
+    """The judgement of a call by guards and rules on what was seen before. Later events never change it."""
 
     made: CallRecord
     seen: SeenSource
@@ -143,9 +135,7 @@ class Judgement(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """The most severe outcome of all guards and rules. A broken rule denies the call, and an undecided rule leaves
-        it undetermined.
-        """
+        """The most severe outcome. A broken rule denies the call, and an undecided rule leaves it undetermined."""
         if self.parts:
             return gravest_outcome(part.outcome for part in self.parts)
         said = {evidence.outcome for evidence in self.evidence}

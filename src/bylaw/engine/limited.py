@@ -38,9 +38,7 @@ class LimitedCall(Struct, frozen=True, array_like=True):
     takes_place: bool = True
     """False if the call was certainly refused. Refused calls do not count towards the limit."""
     mark: str = ""
-    """Hash that identifies a call in several logs, for example if every line contains the whole history. Empty if the
-    call cannot be told apart from other calls.
-    """
+    """Hash that identifies a call in several logs. Empty if the call cannot be told apart from others."""
     perhaps: str = ""
     """Hash shared by all persons whom a tool may treat as the same. Empty if it equals `whose`."""
     tool: str = ""
@@ -59,9 +57,7 @@ class LimitedCall(Struct, frozen=True, array_like=True):
 def limited_calls(
     pack: Pack, trajectory: Trajectory, key: bytes | None, *, attempted: bool = False
 ) -> Iterator[LimitedCall]:
-    """Yield the calls in a conversation that count towards the pack's limits. With `attempted`, include attempts that
-    did not run.
-    """
+    """Yield the calls that count towards the pack's limits, with `attempted` also those that did not run."""
     if not pack.book.limits:
         return
     results = {event.call: event for event in trajectory.events if isinstance(event, Result)}
@@ -139,9 +135,7 @@ def _fullness(call: LimitedCall) -> tuple[bool, bool, str, int, int]:
 
 
 def beyond(limit: Limit, calls: Iterable[LimitedCall]) -> list[LimitedCall]:
-    """Return the calls that a shield would block because of a limit. A shield counts every call, even one with an
-    unknown outcome.
-    """
+    """Return the calls that a shield would block. A shield also counts calls with an unknown outcome."""
     every = list(calls)
     taken = _Times(call for call in every if call.takes_place and call.whose is not None)
     return [call for call in every if not call.is_approved and taken.before(call, limit.within) >= limit.most]

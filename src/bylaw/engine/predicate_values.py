@@ -1,6 +1,4 @@
-"""Evaluates the rule predicates that an act alone does not determine. Values come from the facts seen, a guard or a
-witness. If code cannot determine a value, an answerer is asked.
-"""
+"""Evaluates predicates that depend on more than the act: by facts seen, a guard, a witness or an answerer."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -32,9 +30,7 @@ class AnswerQuote(Struct, frozen=True):
 
 @runtime_checkable
 class TellsUnanswered(Protocol):
-    """An answerer that reports the questions it could not answer. A missing answer is then not mistaken for a clean
-    result.
-    """
+    """An answerer that reports its unanswered questions, so that they are not mistaken for clean results."""
 
     def unanswered(self) -> list[str]:
         """One sentence per unanswered question. Empty if all questions were answered."""
@@ -54,9 +50,7 @@ class Answered(Struct, frozen=True, omit_defaults=True):
 
 
 UNSAID = "not stated"
-"""The answer if the user has said nothing about a fact. Only nullable facts can have this answer. Their value is then
-None.
-"""
+"""The answer if the user said nothing about a nullable fact. The fact is then None."""
 
 AnswerPredicate = Callable[[str, Act], "bool | Answered | None"]
 """Determines whether a predicate is true at an act if code cannot. Implemented by a model or a person."""
@@ -87,14 +81,11 @@ class PredicateValues:
     """The current call, with its guards' results if they have run."""
     evidence: tuple[PolicyEvidence, ...] = ()
     seen: SeenFacts | None = None
-    """What the agent had seen before the current call, if the call is being judged. The judgement lists what is read.
-    """
+    """What the agent had seen before the current call, if the call is being judged."""
     at = 0
     """The number of announced events that the rules have processed."""
     _coming: Sequence[Event] = ()
-    """The announced events. The next two fields are the step of the first event and the number of events that the
-    ledger has processed.
-    """
+    """The announced events, then the step of the first and the number that the ledger has processed."""
     _first = _taken = 0
     _made: CallRecord | None = None
     """The record for the ledger's next event, if that event is a judged call."""
@@ -131,10 +122,8 @@ class PredicateValues:
                     self._witnesses[name] = each.witness(ledger)
 
     def begin(self, step: int, events: Sequence[Event], made: CallRecord | None) -> None:
-        """Announce events. The rules process them first. The ledger and the witnesses process them when needed, or at
-        the end.
-
-        If the first event is a judged call, `made` is its record.
+        """Announce events for the rules. The ledger and the witnesses process them when needed, or at the end. If the
+        first event is a judged call, `made` is its record.
         """
         self._coming, self._first, self._taken, self._made = events, step, 0, made
 
@@ -193,9 +182,7 @@ class PredicateValues:
         return self._answer is not None and is_new and self._counts(predicate)
 
     def _counts(self, predicate: Predicate) -> bool:
-        """Whether answers about this predicate are accepted. In a live session, only the user can give consent, unless
-        the pack declares otherwise.
-        """
+        """Whether answers are accepted. Live, only the user can consent, unless the pack declares otherwise."""
         if predicate.way != "consented":
             return predicate.way == "question"
         return predicate.consent != "card" and (predicate.model_settles or not self._is_live)
@@ -219,9 +206,7 @@ class PredicateValues:
         return self._reads is not None and not self._is_live
 
     def stated(self, name: str, field: Field, record: CallRecord) -> Any:
-        """Return the value that a model reads from the user's statements before a call. UNSEEN if the statements are
-        unclear. The value is cached.
-        """
+        """Return the value that a model reads from the user's statements before a call, or UNSEEN if unclear."""
         assert self._reads is not None
         at = name, record.step
         found = self.answered.get(at)
@@ -252,9 +237,7 @@ class PredicateValues:
         return max((each.card_text(record) for each in self._consents), key=len, default="")
 
     def card_facts(self, record: CallRecord) -> CardFacts:
-        """Return the facts that a card shows in addition to the arguments. Return the look-ups that are needed first,
-        if any.
-        """
+        """Return the facts on a card besides the arguments, or the look-ups that are needed first."""
         return card_facts(record, self._ledger)
 
     def card_digest(self, record: CallRecord) -> str:

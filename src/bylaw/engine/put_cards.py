@@ -1,6 +1,4 @@
-"""The cards in a live conversation: their wording, whether they are waiting or were declined, and the answers that they
-can accept.
-"""
+"""The cards in a live conversation: their wording, their state, and the answers that they accept."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -50,9 +48,7 @@ class PutCards:
         self._read_until = max(self._read_until, before)
 
     def text(self, made: CallRecord, *, is_repeated: bool = False) -> str:
-        """Describe a call to the user in plain language. Empty if no rule requires consent. With `is_repeated`, the
-        text warns that the call may already have run.
-        """
+        """Return the text of a call's card. Empty if no rule requires consent. `is_repeated` adds a warning."""
         text = self._session.values.card_text(made)
         heading, line, rest = text.partition("\n")
         return f"{heading}\n{REPEATED}{line}{rest}" if text and is_repeated else text
@@ -80,10 +76,7 @@ class PutCards:
         )
 
     def waiting(self, digest: str, before: int) -> Card | None:
-        """Return the card last shown for this digest before a step, unless it was answered or used.
-
-        Any other message from the user invalidates a card, so that a late click cannot approve it.
-        """
+        """Return the card that waits for an answer. Any other message from the user ends it, as does a call."""
         self._read(before)
         shown = self._shown.get(digest)
         if not shown:
@@ -96,10 +89,7 @@ class PutCards:
         return card if self._session.values.is_card_left_open(self._script.events, last, before) else None
 
     def is_declined_otherwise(self, made: CallRecord, digest: str, now: float) -> bool:
-        """Whether the user declined a card for the same call, perhaps in another spelling or with different facts, and
-        has not written since. The user is not asked again while that card is valid. In contrast, an approval never
-        covers another spelling.
-        """
+        """Whether the user declined a valid card of the call in another spelling and has not written since."""
         self._read(made.step)
         if not self._presses:
             return False
@@ -117,9 +107,8 @@ class PutCards:
         return False
 
     def is_new(self, answer: Confirmation, time: float | None, now: float | None) -> bool:
-        """Whether an answer is new. Raises an error if the card cannot accept the answer.
-
-        `time` is when the user answered, or None if unknown. `now` is the shield's clock.
+        """Whether an answer given at `time` is new. Raises an error if the card cannot accept it. `now` is the shield's
+        clock.
         """
         events = self._script.events
         put = (self._session.put_event(step, event) for step, event in enumerate(events) if step >= self._begin)

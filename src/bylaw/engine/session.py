@@ -261,10 +261,7 @@ class Session:
         return refused
 
     def findings(self, *, ended: bool = False) -> list[RuleFinding]:
-        """The rules broken so far, in the order of the acts, with each rule at most once per turn.
-
-        If the conversation has `ended`, include the rules that are still waiting for an event.
-        """
+        """The rules broken so far, each at most once per turn. If it has `ended`, include rules that still wait."""
         said = self._said
         if ended and self._conduct is not None:
             said = [*said, *self._conduct.fork().finish()]
@@ -415,9 +412,7 @@ class Session:
         self._step, self._ahead, self._disbelieved = step + 1, None, None
 
     def _note_acts(self, ledger: Ledger, acted: "ActedCall", said: list[ActFindings] | None) -> None:
-        """Record a call and its actions in a ledger. If `said` is given, the rules also process them and append their
-        findings to it.
-        """
+        """Record a call and its actions in a ledger. The rules process them too if `said` is given for findings."""
         spend(OBSERVING)
         ledger.observe(acted.step, acted.call, acted.plain)
         waits, self.values.waits = self.values.waits, self.values.waits or len(acted.actions) > 1
@@ -441,9 +436,7 @@ class Session:
             self.values.witness(step, acted.put)
 
     def put_event(self, step: int, event: Event) -> Event:
-        """Return the event as a card shows it. If a generic tool's call writes through exactly one action, that action
-        replaces the call.
-        """
+        """Return the event as a card shows it: the action, if a generic call writes through exactly one."""
         return event if self.acting is None else self.acting.put.get(step, event)
 
     def weigh(self, call: Call, *, answers: Evidence | None = None) -> Assessment | None:
@@ -518,9 +511,7 @@ class Session:
         broken: tuple[RuleFinding, ...],
         open: tuple[RuleFinding, ...],
     ) -> tuple[tuple[RuleFinding, ...], tuple[RuleFinding, ...]]:
-        """Ask about the predicate that would change the result most, then about the next one, until the rules are
-        decided.
-        """
+        """Ask about the most decisive predicate, then about the next one, until the rules are decided."""
         conduct, predicates = self._conduct, self.pack.book.predicates
         act = conduct.act_of(made.step, made.call) if conduct is not None else None
         while open and conduct is not None and act is not None:
@@ -563,9 +554,7 @@ class Session:
         return self._settling.settle(self._judged, self._part, self._fault)
 
     def _fault(self, error: Exception, made: CallRecord) -> Fault:
-        """Record an internal error and return it. The affected call becomes inconclusive, and the conversation
-        continues.
-        """
+        """Record an internal error. The call becomes inconclusive, and the conversation continues."""
         self.faults.append(fault_of(error, made.step))
         return self.faults[-1]
 

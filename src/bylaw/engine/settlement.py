@@ -155,9 +155,7 @@ class NeededFacts:
         return tuple(found)
 
     def missing(self, fact: Fact, decisive: bool, is_wrong: bool = False) -> MissingFact:
-        """Return why a fact was missing and how the agent could have seen it. For a wrong call, also return the
-        user's false claim.
-        """
+        """Return why a fact was missing and its look-up. For a wrong call, add the user's false claim."""
         known = (fact, decisive, is_wrong)
         found = self._lost.get(known)
         if found is None:
@@ -184,9 +182,7 @@ class NeededFacts:
         return MissingFact(fact, lookup, "never_seen" if step is None else "claimed", step, decisive, words)
 
     def _look_up(self, entity: Entity, key: Key, field: str, *, again: bool) -> tuple[str, dict[str, Any]] | None:
-        """Return the look-up to make. This is the entity's own look-up unless it already failed to show the field and
-        another look-up may show it.
-        """
+        """Return the entity's own look-up, or another one if it already failed to show the field."""
         named = dict(zip(entity.key, key, strict=False))
         first: tuple[str, dict[str, Any]] | None = None
         for way in self._ledger.schema.ways[entity.name, field]:
@@ -486,9 +482,7 @@ class _CallCase:
         return _Completed(evidence, world, because, tuple(missing), tuple(unread), reads, asked)
 
     def _holds(self, completion: Completion) -> bool:
-        """Whether the guard would take the same path on the world, so that it need not run again. This is the case if
-        the world contradicts none of the values read.
-        """
+        """Whether the world contradicts no value that the guard read, so that it need not run again."""
         needed = self._needed
         return (completion.plain and needed.are_so(completion.reads)) or needed.is_no_better_known()
 

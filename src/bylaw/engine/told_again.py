@@ -29,9 +29,7 @@ class KnownMessages(NamedTuple):
     has_words: bool = False
     """Whether the words of the next message are also known. Only its calls are then new."""
     is_sure: bool = True
-    """Whether each message is certainly known or certainly new. Otherwise, everything that depends on words is
-    undecided.
-    """
+    """Whether each message is certainly known or certainly new. Otherwise, words are undecided."""
     is_history: bool = False
     """Whether the host repeated words that were already known."""
     may_be_old: bool = False
@@ -110,9 +108,7 @@ class ToldBefore:
         return max(found, default=-1)
 
     def _last_waiting(self, told: Sequence[Event], start: int) -> int:
-        """Return the position of the last waiting call at or after `start` that follows words and has a known id, or
-        -1.
-        """
+        """Return the position of the last call at or after `start` that follows words and is known to wait, or -1."""
         words = (place for place in range(start, len(told)) if _is_word(told[place]))
         if (first := next(words, -1)) < 0:
             return -1
@@ -132,8 +128,8 @@ class ToldBefore:
         return last if any(not isinstance(each, Result) and each.by == "user" for each in told[first:last]) else -1
 
     def _passed(self, told: Sequence[Event], start: int, *, is_history: bool) -> tuple[int, bool]:
-        """Return the position of the first unknown call or result since the last words. Also return whether a known
-        call that ran is missing before it.
+        """Return the position of the first unknown call or result since the last words, and whether a known call that
+        ran is missing before it.
         """
         since = range(self._after, len(self._known))
         made = {step: call for step in since if isinstance(call := self._known[step], Call)}
@@ -173,9 +169,7 @@ def _has_made(calls: Mapping[int, Call]) -> bool:
 
 
 def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool, bool]:
-    """Return the number of known leading words, whether they are unchanged, and whether they include the last known
-    words.
-    """
+    """Return the number of known leading words, whether they are unchanged and include the last known words."""
     if not words or not known:
         return 0, True, False
     if (length := _overlap(known, words)) >= min(len(known), 2):
@@ -195,9 +189,7 @@ def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool
 
 
 def _in_order(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, int]:
-    """Return the number of words up to the last known word, and that word's position among the known words. Known words
-    must appear in the same order in both lists.
-    """
+    """Return the number of words up to the last known one in the same order, and its place among the known."""
     places: dict[Word, list[int]] = {}
     for at, word in enumerate(known, 1):
         places.setdefault(word, []).append(at)
@@ -226,8 +218,8 @@ def _overlap(known: Sequence[Word], words: Sequence[Word]) -> int:
 
 
 def _end(known: Sequence[Word], words: Sequence[Word]) -> int:
-    """Return the position of the last known words, or -1. Short answers such as "yes" may occur more than once. The
-    words must therefore come first, or directly follow a summary or the words that are known to precede them.
+    """Return the position of the last known words, or -1. They must come first, or directly follow a summary or the
+    words before them, because short answers such as "yes" may occur more than once.
     """
     last, before = known[-1], list(known[-2:-1])
     for place in reversed(range(len(words))):
@@ -269,8 +261,6 @@ def _shown(event: Event) -> str:
 
 
 def _is_same(one: Call, other: Call, is_history: bool) -> bool:
-    """Whether two calls are the same. Calls are compared by id. In a history, ids may change, so calls are compared by
-    position instead. A call that was decided without an id may be reported with one.
-    """
+    """Whether two calls are the same, by id or, in a history, by content. A decided call may lack its later id."""
     is_named = is_history or (one.id and other.id in ("", one.id))
     return bool(is_named) and (one.tool, one.arguments) == (other.tool, other.arguments)

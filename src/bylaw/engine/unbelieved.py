@@ -1,6 +1,4 @@
-"""Removes untrusted claims from reported messages: statements that only a host may make, and results that prove too
-little.
-"""
+"""Removes claims that reported messages cannot make, and results that prove too little."""
 
 from collections.abc import Collection
 
@@ -13,9 +11,7 @@ from bylaw.trace.transcript import Transcript
 
 
 def disown(events: list[Event], start: int) -> None:
-    """Remove claims that only a host or a shield can make: who is signed in, cards and their answers, and refusals
-    before a call ran.
-    """
+    """Remove claims that only a host or a shield can make: sign-ins, cards and answers, and refusals."""
     for step in range(start, len(events)):
         event = events[step]
         if isinstance(event, Call) and (event.context or event.card or (event.refused and not event.refused_by_result)):
@@ -42,9 +38,7 @@ def disown_during(events: list[Event], start: int, running: Collection[int]) -> 
 
 
 def withhold_refusals(events: list[Event], start: int) -> None:
-    """Replace a shield refusal that is reported as an allowed call's result. The call may have run, so its real result
-    is unknown.
-    """
+    """Replace a shield refusal that is reported as the result of an allowed call, which may have run."""
     for step in range(start, len(events)):
         event = events[step]
         call = events[event.call] if isinstance(event, Result) and event.call is not None else None
@@ -61,9 +55,7 @@ def withhold(events: list[Event], start: int) -> None:
 
 
 def withhold_old(events: list[Event], start: int, tools: Collection[str] | None = None) -> None:
-    """In a changed history, mark look-ups whose results equal those of earlier look-ups. They may be the same look-ups.
-    With `tools`, mark only look-ups made with those tools.
-    """
+    """In a changed history, mark look-ups (of `tools`, if given) that may repeat earlier ones with the same results."""
     if tools is not None and not tools:
         return
     known = {told for step in range(start) if (told := _look_up(events, step)) is not None}
@@ -77,9 +69,7 @@ def withhold_old(events: list[Event], start: int, tools: Collection[str] | None 
 
 
 def _look_up(events: list[Event], step: int) -> tuple[str, str] | None:
-    """Return the tool and content of a result, or None for other events. Arguments may differ in a repetition, so they
-    are left out.
-    """
+    """Return a result's tool and content, without the arguments, which may differ in a repetition."""
     event = events[step]
     call = events[event.call] if isinstance(event, Result) and event.call is not None else None
     if not isinstance(event, Result) or not isinstance(call, Call):
@@ -88,9 +78,7 @@ def _look_up(events: list[Event], step: int) -> tuple[str, str] | None:
 
 
 def doubt(script: Transcript, start: int, schema: Schema) -> None:
-    """Mark errors from writes as inconclusive, starting at a step. A tool may have failed after writing, unless the
-    pack or the host states that nothing changed.
-    """
+    """Mark errors from writes as inconclusive, unless the pack or the host states that nothing changed."""
     if script.returned.isdisjoint(schema.writing):
         return
     events, tools = script.events, schema.tools

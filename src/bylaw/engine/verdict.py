@@ -11,9 +11,7 @@ from bylaw.facts.observation import Unread
 from bylaw.facts.value import key_of
 
 Half = Literal["permit", "deny", "undetermined", "failed"]
-"""For evidence, this is the guard's result on the facts seen. For the world, `undetermined` means that the result is
-unknown.
-"""
+"""A guard's result on the facts seen or on the world, where `undetermined` means unknown."""
 
 Verdict = Literal["compliant", "violation", "near_miss", "uninformed", "inconclusive"]
 
@@ -33,9 +31,7 @@ _TABLE: dict[tuple[Half, Half], Verdict] = {
 
 
 class Cell(Struct, frozen=True):
-    """One combination of values for the facts that only the user knows. It contains the guard's results on the evidence
-    and on the world, and whether a system fact is missing.
-    """
+    """A guard's results for one combination of the facts that only the user knows, and whether a fact is missing."""
 
     evidence: Half
     world: Half
@@ -52,10 +48,8 @@ class CriterionVerdict(Struct, frozen=True):
 
 
 def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionVerdict:
-    """Return the verdict over all combinations of values for the facts that only the user knows.
-
-    Only the host knows some facts, such as the time or the signed-in user. If the verdict depends on such a fact, the
-    call is not treated as lucky.
+    """Return the verdict over all combinations of facts that only the user knows. With `hangs_on_host`, a fact that
+    only the host knows is unknown, so the call is not treated as lucky.
     """
     if len(cells) == 1:
         return _rule_of_one(cells[0].evidence, cells[0].world, cells[0].missing)

@@ -94,9 +94,7 @@ _HOLDING = (
 
 
 def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
-    """Like `rule_words`, but with the pack's descriptions of predicates, if any. The keys of `meanings` are predicate
-    names as spelt in the finding.
-    """
+    """Like `rule_words`, with the pack's descriptions of predicates. The keys of `meanings` are spelt as shown."""
     predicates = [_record(each) for each in cast("Sequence[Any]", finding.get("predicates") or ())]
     if not predicates or not any(meanings.values()) or any({"name", "value"} - each.keys() for each in predicates):
         return str(finding.get("because", ""))
@@ -119,9 +117,7 @@ def rule_words_in_a_row(finding: Mapping[str, Any], meanings: Mapping[str, str])
 
 
 def consent_words(why: Mapping[str, Any]) -> str:
-    """Explain a predicate's value, based on its record: what was not looked up, why a guard denies, or why the user is
-    considered to have agreed or not. Empty for a plain yes.
-    """
+    """Explain a predicate's value by its record. Empty for a plain yes."""
     answered = why.get("answered_at")
     match why.get("reason"):
         case "not_looked_up":

@@ -15,8 +15,8 @@ from bylaw.facts.provenance import Traced
 from bylaw.policy.tool import Tool
 
 Fill = Literal["said", "found", "free", "open"]
-"""How an argument may be filled. `said`: the user's words determine the value. `found`: the value comes from a source
-that the user named. `free`: the agent composes the value. `open`: it is unclear whether `said` or `found` applies.
+"""How an argument may be filled: as the user `said`, from a source that they named (`found`), composed by the agent
+(`free`), or one of the first two (`open`).
 """
 Order = Literal["most", "least"]
 
@@ -107,9 +107,7 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
     """Why the request could not be read. The user must then be asked about each action."""
 
     def may_need(self, tool: Tool) -> bool:
-        """Whether the request may need a tool: the tool only reads or prepares, the user asked for it, or the request
-        leaves this open.
-        """
+        """Whether the request may need a tool, which only reads or prepares, was asked for, or may be asked for."""
         return not is_deed(tool) or tool.prepares or bool(self.delegations or self.unread or self.deeds_of(tool.name))
 
     @property
@@ -206,9 +204,7 @@ def fetches(tool: Tool) -> bool:
 
 
 def told(allowance: Allowance, request: str) -> list[str]:
-    """Return one line per action, each quoting the user's words that ask for it. `request` contains everything that the
-    user said.
-    """
+    """Return one line per action, with the words of the `request` that ask for it."""
     lines: list[str] = []
     for deed in allowance.deeds:
         slots = "; ".join(f"{slot.name} {_fill(slot, request)}" for slot in deed.slots)

@@ -106,9 +106,7 @@ class Check:
         return found or [*self._object_to_combination()]
 
     def _object_to_combination(self) -> Iterator[Objection]:
-        """Object if several arguments each have several stated values. Code cannot determine which values belong
-        together.
-        """
+        """Object if several arguments each have several stated values. Code does not know which belong together."""
         several = [
             slot
             for slot in self._deed.slots
@@ -121,9 +119,7 @@ class Check:
             yield Objection("in_part", slot.name, "one of several values")
 
     def _unlisted(self, name: str, kind: ParameterKind) -> Slot:
-        """Return how to fill an argument that the request does not mention. Free text and flags may be filled freely.
-        All other arguments must have known values.
-        """
+        """Return how to fill an argument that the request does not mention. Only free text may have any value."""
         return Slot(name, "free" if kind == "text" else "open")
 
     def _object(self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]) -> Objection | None:
@@ -156,9 +152,7 @@ class Check:
     def _object_to_part(
         self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]
     ) -> Objection | None:
-        """Object to a value that contains the user's words but is not equal to them, such as a longer text or an
-        entity's full name.
-        """
+        """Object to a value that contains the user's words but is longer, such as an entity's full name."""
         is_in_part = self._saying.is_in_part(slot, kind, value)
         if not is_in_part and not self._saying.is_longer(slot, value):
             return self._objection("not_said", slot, value)
@@ -169,9 +163,7 @@ class Check:
         return self._objection("in_part" if is_in_part or (kind == "name" and is_full) else "not_said", slot, value)
 
     def _is_optional(self, name: str, kind: str) -> bool:
-        """Whether a call works without this argument. The agent may add such an argument only if the user requested
-        it.
-        """
+        """Whether a call works without this argument, so that only the user may ask for it."""
         if kind in ("number", "moment"):
             return name not in self._tool.required
         return kind in ("link", "address", "name")
@@ -195,9 +187,7 @@ class Check:
         )
 
     def _object_to_text(self, slot: Slot, text: str, arguments: Mapping[str, Any]) -> Objection | None:
-        """Object if the text omits required words. Also object to a link, address or account number that its sources do
-        not contain.
-        """
+        """Object if the text omits required words, or contains a link, address or account that no source shows."""
         written = (str(each) for name, each in arguments.items() if self._kinds.get(name) == "text")
         whole = fold(" \n ".join(written))
         if unsaid := next((words for words in self._view.words(slot.must) if not says(words, whole)), ""):

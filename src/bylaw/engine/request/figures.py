@@ -23,10 +23,8 @@ _CLOCK = re.compile(r"(\d\d?):(\d\d)")
 
 
 def object_to_amount(view: View, naming: Naming, slot: Slot, number: float, *, is_one: bool) -> Why | None:
-    """Return why an amount may not be the requested one. None if it is, or if nothing is known about it.
-
-    An amount that the user did not state must not exceed twice the largest stated or shown amount. `is_one` means that
-    the action is performed only once.
+    """Return why an amount may not be the requested one, or None. An amount that the user did not state must not exceed
+    twice the largest stated or shown amount. `is_one` means that the action is performed only once.
     """
     named = [source for source in slot.sources if source.named]
     if slot.factor or slot.plus:
@@ -41,10 +39,8 @@ def object_to_amount(view: View, naming: Naming, slot: Slot, number: float, *, i
 
 
 def object_to_moment(view: View, naming: Naming, slot: Slot, value: str | float) -> Why | None:
-    """Return why a date may not be the requested one, or None if it is.
-
-    Either the user must have stated the date or results must show it. If the user stated another date, only texts
-    that the user named are considered.
+    """Return why a date may not be the requested one, or None. The user must have stated the date or results must show
+    it. If the user stated another date, only texts that the user named are considered.
     """
     day = DAY.match(str(value))
     if day is None or view.is_said(day[0]):

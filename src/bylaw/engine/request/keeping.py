@@ -22,9 +22,7 @@ from bylaw.text.folding import fold
 from bylaw.trace.event import Call
 
 Delegating = Literal["ask", "follow"]
-"""What to do about a document's requests if the user told the agent to follow the document. Either the user is asked,
-or calls are checked against the document.
-"""
+"""Whether the user is asked about the requests of a document that the agent is to follow, or code checks them."""
 HANDED_OVER = "The text that the user hands over to:"
 """In a question, separates the user's words from the text that they tell the agent to follow."""
 _WHICH = frozenset(("not_found", "not_chosen", "left_out", "as_shown", "unsaid", "in_part"))
@@ -45,14 +43,12 @@ class Held(NamedTuple):
     is_handed_over: bool = False
     """Whether the action comes from instructions that the user told the agent to follow."""
     is_on_the_way: bool = False
-    """Whether a call that the user did not request may still be a step towards their request. It opens a page that is
-    linked from a place they named, or its tool prepares other calls.
+    """Whether a call that was not requested may be a step towards the request: it opens a page linked from a named
+    place, or its tool prepares other calls.
     """
 
     def places(self) -> set[int]:
-        """Return the steps of the results that may provide values: the sources that the user named, and the pages
-        opened from them.
-        """
+        """Return the steps of results that may provide values: named sources, and pages opened from them."""
         naming = Naming(self.view)
         sources = [source for slot in self.deed.slots for source in slot.sources]
         return {
@@ -63,9 +59,7 @@ class Held(NamedTuple):
         }
 
     def shown(self) -> set[int]:
-        """Return the steps of the results to examine: those in `places`. If none of them contains the names, return all
-        results from a named tool.
-        """
+        """Return the steps of `places`, and all results of each named tool of which none is among them."""
         found = self.places()
         for source in {source for slot in self.deed.slots for source in slot.sources if source.tool}:
             steps = {step for step, call, _ in self.view.results() if call.tool == source.tool}
@@ -165,9 +159,7 @@ def _opening(tool: Tool, allowance: Allowance) -> Deed | None:
 
 
 def _preparing(tool: Tool, allowance: Allowance) -> Deed:
-    """Return the action for a call that may be a step towards the request. A link that the call opens must come from a
-    source that the user named.
-    """
+    """Return the action for a step towards the request. Its link must come from a source that the user named."""
     named = [source for deed in allowance.deeds for slot in deed.slots for source in slot.sources if source.named]
     asked = tuple(span for deed in allowance.deeds for span in deed.asked)
     return Deed(tool.name, asked, tuple(Slot(link, "found", (), tuple(named)) for link in _links(tool)[:1] if named))

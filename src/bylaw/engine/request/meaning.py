@@ -43,15 +43,11 @@ class RequestModel(Protocol):
     """Answers the two questions about a request: what it allows, and which values the user means."""
 
     def read(self, text: str) -> Allowance:
-        """Return what a request allows, based only on the user's words. If there is no answer, `unread` contains the
-        reason.
-        """
+        """Return what the user's words allow. Without an answer, `unread` contains the reason."""
         ...
 
     def look(self, doubt: Doubt) -> Mapping[str, bool] | None:
-        """Return, for each argument, whether the user means its value. Unclear arguments are left out. Return None if
-        there is no answer.
-        """
+        """Return whether the user means each argument's value, without unclear ones. None without an answer."""
         ...
 
 
@@ -87,9 +83,7 @@ def _is_stated(held: Held, name: str) -> bool:
 
 
 def _shown(places: set[int], view: View) -> Iterator[Shown]:
-    """Yield the results at these steps. Also yield results of tools that vouch for all their fields, such as a list of
-    members.
-    """
+    """Yield the results at these steps, and results of tools that vouch for all their fields."""
     for step, call, text in view.results():
         tool = view.tools.get(call.tool)
         if step in places or (tool is not None and tool.effect == "read" and tool.trusts("")):

@@ -51,10 +51,7 @@ class Naming:
         return sight.number in self.named_records(source, sight, text=text)
 
     def named_records(self, source: Source, sight: Traced, *, text: str = "") -> list[int]:
-        """Return the records in a result that best match a source's names.
-
-        `text` is the running-text field from which a value was taken. It weighs less than a short field.
-        """
+        """Return the records that best match a source's names. `text` is a running-text field, which weighs less."""
         places = self._view.around(sight)
         is_tool = source.tool in ("", sight.tool)
         if not source.named:
@@ -157,9 +154,7 @@ class Naming:
 
 
 def _fetched(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the normalised arguments that identify the entity to look up. Search terms are left out, because a search
-    may return any entity.
-    """
+    """Return the arguments that identify the entity to look up. A search term may return any entity."""
     return given_words({name: each for name, each in arguments.items() if not is_search(name)})
 
 

@@ -20,9 +20,7 @@ _NO_MODEL = "no model is set up to read requests"
 
 
 class Granted(Struct, frozen=True, omit_defaults=True):
-    """A model's reading of a request, as stored in the log. It refers to ranges of the user's words instead of quoting
-    them.
-    """
+    """A model's reading of a request, as stored in the log: with ranges of the user's words, without quotes."""
 
     messages: int
     """The number of user messages on which the reading is based."""
@@ -53,8 +51,7 @@ class Requests:
         self._allowances: dict[int, Allowance] = {}
         """Allowances keyed by the number of user messages."""
         self._texts: dict[str, Allowance] = {}
-        """Allowances keyed by digest. The digest covers any instructions that the user told the agent to follow, and
-        the user's words before them.
+        """Allowances keyed by the digest of the user's words and the instructions that they told the agent to follow.
         """
         self.know(known)
         self._unread: dict[int, Allowance] = {}

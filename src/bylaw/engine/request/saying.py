@@ -26,9 +26,7 @@ class Saying:
         self._view, self._quoted = view, fold(quoted)
 
     def is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether a value equals the value that the user's words specify. Text that merely occurs in the words does not
-        match.
-        """
+        """Whether a value equals the one that the user's words specify. Occurring in the words is not enough."""
         if slot.value is not None and kind in ("flag", "moment", "number"):
             return _is_same(slot.value, value)
         quotes = self._view.words(slot.said)
@@ -45,9 +43,7 @@ class Saying:
         return kind != "text" and any([*map(fold, identifiers(words))] == [bare] for words in quotes)
 
     def is_in_part(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether the words that specify a value also contain other values, or only part of the value, as in "on the
-        27th".
-        """
+        """Whether the words also specify other values, or only part of the value, as in "on the 27th"."""
         quotes = self._view.words(slot.said)
         if kind == "moment":
             return any(_may_be_day(str(value), words) for words in _joined(quotes))

@@ -1,6 +1,4 @@
-"""Determines which requests earlier calls may have used up. A request permits one call for each tool and target that
-it names.
-"""
+"""Determines which requests earlier calls may have used. A request permits one call per tool and target."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
@@ -31,8 +29,7 @@ class Spending:
         self._made: dict[tuple[int, Target], list[CallRecord]] = {}
         """The writes that may have had a given target, by action and target."""
         self._seen: dict[int, tuple[Deed, int]] = {}
-        """Actions keyed by Python id, each with the number of its writes in `_made`. Storing the action keeps Python
-        from reusing its id.
+        """Actions by Python id, which stays unique because they are kept, with the number of their writes in `_made`.
         """
 
     def has_earlier(self, at: CallRecord) -> bool:
@@ -70,9 +67,7 @@ class Spending:
     def _earlier(
         self, at: CallRecord, tool: Tool, deeds: Sequence[Deed], since: int
     ) -> Iterator[tuple[CallRecord, set[int]]]:
-        """Yield the earlier calls that may have run, each with the Python ids of the actions for which its target may
-        be the target of this call.
-        """
+        """Yield the earlier calls that may have run, each with the ids of the actions whose target they may share."""
         found: dict[int, tuple[CallRecord, set[int]]] = {}
         for deed in deeds:
             for target in _targets(deed, tool, at.call):

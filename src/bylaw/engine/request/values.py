@@ -35,9 +35,7 @@ _A_DAY = re.compile(
 
 
 def parts_of(given: Any, tool: Tool | None = None) -> list[str | float]:
-    """Return an argument's values: the items of a list, the values of a record (including undeclared keys), or the
-    addresses in running text.
-    """
+    """Return an argument's values: list items, values of a record, or the addresses in running text."""
     if given.__class__ is not str and isinstance(given, (int, float)):
         return [given]
     if isinstance(given, str) and given.lstrip()[:1] == "[":
@@ -68,10 +66,7 @@ def ends_of(words: str) -> Iterator[str]:
 
 
 def says(words: str, text: str) -> bool:
-    """Whether normalised text contains normalised words. Dates, times and numbers match in any form.
-
-    Otherwise, only content words are compared. One word of a name is enough.
-    """
+    """Whether text contains words. Dates, times and numbers match in any form; of other words, one is enough."""
     if occurs(words, text) >= 0:
         return True
     if said := days(words):
@@ -126,14 +121,10 @@ def is_code(name: str) -> bool:
 
 
 class View:
-    """The texts with which the values of a call are compared. They come from `Provenance` as of the step before the
-    call.
-    """
+    """The texts with which a call's values are compared, as of the step before the call."""
 
     def __init__(self, provenance: Provenance, tools: Mapping[str, Tool], request: str, before: int) -> None:
-        """`request` contains everything that the user said, followed by any text that the user told the agent to
-        follow.
-        """
+        """`request` contains the user's words, followed by any text that the user told the agent to follow."""
         self.tools, self.request = tools, request
         self.text, self.places, self.own_fields = provenance.text, provenance.places, provenance.own_fields
         self.sights = partial(provenance.sights, before=before)
