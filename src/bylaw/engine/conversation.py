@@ -494,7 +494,7 @@ class Conversation:
                     event = events[step] = self.session.judge(event).call
                 self.session.observe(event)
         elif new:
-            self.session.take(events[self._taken :])
+            self.session.observe_all(events[self._taken :])
         self._taken, self._judged = len(events), None
 
     def running(self) -> dict[int, Call]:

@@ -143,22 +143,29 @@ class Session:
 
     def observe_all(self, events: Sequence[Event]) -> None:
         """Process the next events. Only the first event can be a judged call."""
-        for event in events:
-            if type(event) is Call:
-                if event.context:
-                    break
-            elif type(event) is Message and event.handover is not None:
-                break
-        else:
+        if self.acting is None and not any(map(_is_hosts_word, events)):
             if events:
-                self.take(events)
+                self._take(events)
             return
         for event in events:
-            if isinstance(event, Call) and event.context:
-                self._vouch(event.context)
-            self.take((event,))
-            if isinstance(event, Message) and event.handover is not None:
-                self._hand_over(event.handover)
+            self._observe(event)
+
+    def _observe(self, event: Event) -> None:
+        step, acting = self._step, self.acting
+        if isinstance(event, Call) and event.context:
+            self._vouch(event.context)
+        acted = (
+            acting.of(event, step, self._start_of(event)) if acting is not None and isinstance(event, Call) else None
+        )
+        if acted is None:
+            self._take((event,))
+        else:
+            self._take_acts(acted)
+            event = acted.call
+        if acting is not None:
+            acting.observe(step, event)
+        if isinstance(event, Message) and event.handover is not None:
+            self._hand_over(event.handover)
 
     def follow(self, events: Sequence[Event], steps: Iterable[int]) -> Iterator[Judgement]:
         """Process a whole conversation. The agent's calls at these steps are judged as they are reached."""
@@ -201,21 +208,6 @@ class Session:
     def _part(self, step: int) -> tuple[Ledger, Mapping[str, Any]]:
         found = next((each for each in self._former if step < each.end), None)
         return (self.ledger, self._context) if found is None else (found.ledger, found.context)
-
-    def take(self, events: Sequence[Event]) -> None:
-        """Process the next events, which must not contain context changes or handovers."""
-        if self.acting is None:
-            self._take(events)
-            return
-        for event in events:
-            step = self._step
-            acted = self.acting.of(event, step, self._start_of(event)) if isinstance(event, Call) else None
-            if acted is not None:
-                self._take_acts(acted)
-                event = acted.call
-            else:
-                self._take((event,))
-            self.acting.observe(step, event)
 
     def _take(self, events: Sequence[Event]) -> None:
         step, asking, start = self._step, self.values, 0
@@ -395,8 +387,6 @@ class Session:
     def _take_acts(self, acted: "ActedCall") -> None:
         step, call, acting = self._step, acted.call, self.acting
         assert acting is not None
-        if call.context:
-            self._vouch(call.context)
         ahead = acted.ahead if not call.refused else None
         if ahead is not None and ahead is self._ahead:
             self._conduct = ahead.conduct
@@ -557,6 +547,13 @@ class Session:
         """Record an internal error. The call becomes inconclusive, and the conversation continues."""
         self.faults.append(fault_of(error, made.step))
         return self.faults[-1]
+
+
+def _is_hosts_word(event: Event) -> bool:
+    """Whether an event contains the host's context or a handover."""
+    if type(event) is Call:
+        return bool(event.context)
+    return type(event) is Message and event.handover is not None
 
 
 def _evidence_of(judged: Sequence[Judgement]) -> tuple[Any, ...]:

@@ -123,34 +123,14 @@ ReadRequest = Callable[[str], Allowance]
 """Determines what a request allows, based only on the user's words."""
 
 ParameterKind = Literal["link", "address", "text", "moment", "number", "flag", "name"]
-_TEXTS = frozenset(
-    (
-        "body",
-        "content",
-        "text",
-        "message",
-        "subject",
-        "title",
-        "description",
-        "note",
-        "comment",
-        "summary",
-        "reason",
-        "location",
-    )
-)
+_TEXT_NAMES = "body content text message subject title description note comment summary reason location"
+_TEXTS = frozenset(_TEXT_NAMES.split())
 _LINKS = frozenset(("url", "uri", "link", "href", "webpage", "website"))
 _MOMENTS = frozenset(("date", "time", "day", "start", "end", "when", "until", "deadline"))
 _FORMATS: dict[str, ParameterKind] = {
-    "uri": "link",
-    "url": "link",
-    "email": "address",
-    "date": "moment",
-    "date-time": "moment",
-    "time": "moment",
-    "text": "text",
-    "name": "name",
-}
+    "uri": "link", "url": "link", "email": "address", "date": "moment", "date-time": "moment", "time": "moment",
+    "text": "text", "name": "name",
+}  # fmt: skip
 _MOST = 4096
 _NAMES = frozenset(("id", "ids", "name", "file", "code", "account", "number"))
 
@@ -271,25 +251,9 @@ def _quoted(spans: Iterable[Span], request: str) -> str:
 
 
 Why = Literal[
-    "not_asked",
-    "done",
-    "unread",
-    "unheard",
-    "delegated",
-    "not_said",
-    "not_found",
-    "not_chosen",
-    "left_out",
-    "link",
-    "too_much",
-    "as_shown",
-    "unsaid",
-    "in_part",
-    "not_given",
-    "taken",
-    "not_meant",
-    "not_looked_at",
-]
+    "not_asked", "done", "unread", "unheard", "delegated", "not_said", "not_found", "not_chosen", "left_out", "link",
+    "too_much", "as_shown", "unsaid", "in_part", "not_given", "not_meant", "not_looked_at",
+]  # fmt: skip
 _WORDS: dict[Why, str] = {
     "not_asked": "the request does not ask for this",
     "done": "the requested change was already made, or may have been",
@@ -298,14 +262,13 @@ _WORDS: dict[Why, str] = {
     "delegated": "the request leaves the decision to the contents of a document",
     "not_said": "{value} (`{argument}`) is not what the user said{origin}",
     "not_found": "{value} (`{argument}`) was neither said by the user nor found in a place that the user named{origin}",
-    "not_chosen": "{value} (`{argument}`) is not the one that the user asked for",
+    "not_chosen": "{value} (`{argument}`) may not be the one that the user asked for",
     "left_out": "{value} (`{argument}`) may be something that the user excluded",
     "link": "the text contains unapproved content: {value}{origin}",
     "as_shown": "{value} (`{argument}`) should be calculated, but a result shows exactly this value",
     "in_part": "{value} (`{argument}`) may not be exactly what the user said",
     "not_given": "the call omits `{argument}`, but the user stated or described it",
     "unsaid": "the text does not contain {value}",
-    "taken": "another event takes place at that time: {value} (`{argument}`)",
     "not_meant": "{value} (`{argument}`) may not be what the user means, according to a model",
     "not_looked_at": "no model has confirmed that this call is what the user means",
     "too_much": "{value} (`{argument}`) goes beyond what the user said and the results show",
