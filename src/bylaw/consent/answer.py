@@ -136,7 +136,7 @@ def said(
     no: frozenset[str] = frozenset(),
     known: frozenset[str] = ENGLISH,
 ) -> Said:
-    """Classify an answer to the texts in `shown`. `yes` and `no` are the pack's answers, `known` the languages spoken."""
+    """Classify an answer to the texts in `shown`. `yes` and `no` are the pack's answers, `known` its languages."""
     if len(text) > LONGEST:
         return "other"
     words = bare(text)

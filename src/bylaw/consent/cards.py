@@ -481,7 +481,7 @@ def _is_all(known: re.Pattern[str], text: str) -> bool:
 
 
 def _spoken_in(message: Message) -> frozenset[str]:
-    """Return the languages of a message. One word is not enough: "to" would turn the Malay no "tak" into a Polish yes."""
+    """Return the languages of a message. One word is not enough: "to" would make the Malay no "tak" a Polish yes."""
     return languages_of(message.text[:_SAMPLE], 2)
 
 

@@ -5,19 +5,19 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from bylaw.consent import CardFacts, ConsentWitness, OpenConsent, card_facts, digest, has_other_message, press_fault
+from bylaw.consent import ConsentWitness, OpenConsent
 from bylaw.engine.judgement import PolicyEvidence
 from bylaw.engine.verdict import fact_record
 from bylaw.facts.call_record import CallRecord, record_of
 from bylaw.facts.entity import Field
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.seen import SeenFacts, Testimony
-from bylaw.facts.value import UNSEEN, alike
+from bylaw.facts.value import UNSEEN
 from bylaw.guard import Completion, evaluate, evaluate_condition
 from bylaw.pack import Pack
 from bylaw.pack.predicate import Predicate, Witness
 from bylaw.rule.monitor import Act
-from bylaw.trace.event import Call, Confirmation, Event
+from bylaw.trace.event import Call, Event
 from bylaw.trace.recorded_value import utc
 
 
@@ -232,43 +232,9 @@ class PredicateValues:
             if field.origin == "user" and field.name in mentioned and testimony.read(field, is_checked=True) is UNSEEN
         }
 
-    def card_text(self, record: CallRecord) -> str:
-        """Describe a call to the user in plain language, as the strictest predicate requires."""
-        return max((each.card_text(record) for each in self._consents), key=len, default="")
-
-    def card_facts(self, record: CallRecord) -> CardFacts:
-        """Return the facts on a card besides the arguments, or the look-ups that are needed first."""
-        return card_facts(record, self._ledger)
-
-    def card_digest(self, record: CallRecord) -> str:
-        """Return the digest of a call and the facts that its card would show now."""
-        spared = next((each.spared for each in self._consents), frozenset[str]())
-        return digest(record.call.tool, record.call.arguments, self.card_facts(record), spared)
-
     @property
-    def card_lifetime(self) -> float:
-        """The lifetime of a card in seconds: the shortest lifetime in the pack."""
-        return min((each.words.lifetime for each in self._consents), default=0.0)
-
-    def press_fault(self, events: Sequence[Event], answer: Confirmation, time: float | None) -> str:
-        """Return why a reported card answer is invalid after these events. Empty if it is valid."""
-        faults = (press_fault(events, len(events), answer, time, each.words) for each in self._consents)
-        return next(filter(None, faults), "")
-
-    def is_card_left_open(self, events: Sequence[Event], shown: int, before: int) -> bool:
-        """Whether the user wrote only affirmations or courtesies between the card and the step `before`."""
-        return not any(has_other_message(events, shown, before, each.words) for each in self._consents)
-
-    def shown_terms(self, call: Call) -> str:
-        """Return the same string for all spellings of a call that one card answer covers."""
-        return repr((call.tool, [alike(each.agreed_terms(call)) for each in self._consents]))
-
-    def may_be_made(self, record: CallRecord, since: int) -> bool:
-        """Whether a call after step `since` may be the same call in another spelling."""
-        return any(each.may_be_made(record, since) for each in self._consents)
-
-    @property
-    def _consents(self) -> list[ConsentWitness]:
+    def consents(self) -> list[ConsentWitness]:
+        """The consents that the pack's predicates require."""
         return [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
 
     def question(self, predicate: Predicate, act: Act) -> OpenConsent | None:

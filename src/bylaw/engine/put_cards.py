@@ -7,11 +7,12 @@ from operator import attrgetter, itemgetter
 
 from msgspec.structs import replace
 
+from bylaw.consent import ConsentWitness, card_facts, has_other_message, press_fault, standing_of
 from bylaw.consent import digest as digest_of
-from bylaw.consent import standing_of
 from bylaw.engine.session import Session
 from bylaw.errors import UsageError
 from bylaw.facts.call_record import CallRecord
+from bylaw.facts.value import alike
 from bylaw.trace.event import Call, Card, Confirmation, Message, Result
 from bylaw.trace.transcript import Transcript
 
@@ -49,17 +50,31 @@ class PutCards:
 
     def text(self, made: CallRecord, *, is_repeated: bool = False) -> str:
         """Return the text of a call's card. Empty if no rule requires consent. `is_repeated` adds a warning."""
-        text = self._session.values.card_text(made)
+        text = max((each.card_text(made) for each in self._consents), key=len, default="")
         heading, line, rest = text.partition("\n")
         return f"{heading}\n{REPEATED}{line}{rest}" if text and is_repeated else text
 
+    @property
+    def _consents(self) -> list[ConsentWitness]:
+        return self._session.values.consents
+
     def digest(self, made: CallRecord) -> str:
         """Return the digest of the card that would be shown for this call now."""
-        return self._session.values.card_digest(made)
+        spared = next((each.spared for each in self._consents), frozenset[str]())
+        return digest_of(made.call.tool, made.call.arguments, card_facts(made, self._session.ledger), spared)
 
     @property
     def lifetime(self) -> float:
-        return self._session.values.card_lifetime
+        """The shortest lifetime of a card in the pack, in seconds."""
+        return min((each.words.lifetime for each in self._consents), default=0.0)
+
+    def shown_terms(self, call: Call) -> str:
+        """Return the same string for all spellings of a call that one card answer covers."""
+        return repr((call.tool, [alike(each.agreed_terms(call)) for each in self._consents]))
+
+    def may_be_made(self, made: CallRecord, since: int) -> bool:
+        """Whether a call after step `since` may be the same call in another spelling."""
+        return any(each.may_be_made(made, since) for each in self._consents)
 
     def failures(self, digest: str, before: int) -> int:
         """Return how often the user replied unclearly to a call's card before the call was next refused."""
@@ -86,14 +101,16 @@ class PutCards:
         is_used = any(_is_same(made, call) for _, made in self._made_since(first, call, before))
         if is_used or any(press.card == card.id for _, press in self._presses):
             return None
-        return card if self._session.values.is_card_left_open(self._script.events, last, before) else None
+        events = self._script.events
+        is_over = any(has_other_message(events, last, before, each.words) for each in self._consents)
+        return None if is_over else card
 
     def is_declined_otherwise(self, made: CallRecord, digest: str, now: float) -> bool:
         """Whether the user declined a valid card of the call in another spelling and has not written since."""
         self._read(made.step)
         if not self._presses:
             return False
-        events, said, terms = self._script.events, self._session.ledger.said, self._session.values.shown_terms
+        events, said, terms = self._script.events, self._session.ledger.said, self.shown_terms
         later = reversed(said[bisect_right(said, self._presses[0][0], key=itemgetter(0)) :])
         heard = next((step for step, _ in later if _is_captured(events[step])), -1)
         wanted = terms(made.call)
@@ -134,23 +151,28 @@ class PutCards:
 
     def _ran_otherwise(self, card: Card) -> bool:
         self._read(len(self._script.events))
-        (first, shown, _), terms = self._shown[card.digest][0], self._session.values.shown_terms
+        (first, shown, _), terms = self._shown[card.digest][0], self.shown_terms
         others = (call for _, call in self._made_since(first, shown) if not _is_same(call, shown))
         return any(terms(call) == terms(shown) for call in others)
 
     def _refuse_late(self, answer: Confirmation, time: float | None, now: float | None, name: str) -> None:
-        events, again = self._script.events, "have the agent repeat its call and show the user the new card"
+        again = "have the agent repeat its call and show the user the new card"
         if time is not None and self._is_spoken_after(time):
             raise UsageError(f"{name} was answered before the user's last message", hint="show the user another card")
-        fault = self._session.values.press_fault(events, answer, time)
+        fault = self._press_fault(answer, time)
         if not fault and time is None:
             # Without a timestamp, either the message or the approval may have come first.
-            fault = self._session.values.press_fault(events, replace(answer, after=None), time)
+            fault = self._press_fault(replace(answer, after=None), time)
         if not fault and time is not None and now is not None and time > now and answer.after is not None:
             fault = "`at` is in the future"
         if fault:
             hint = f"report when the user answered (`at`) and how many messages they had seen (`after`), or {again}"
             raise UsageError(f"{name} does not count: {fault}", hint=again if "said no" in fault else hint)
+
+    def _press_fault(self, answer: Confirmation, time: float | None) -> str:
+        events = self._script.events
+        faults = (press_fault(events, len(events), answer, time, each.words) for each in self._consents)
+        return next(filter(None, faults), "")
 
     def _is_given_back(self, step: int) -> bool:
         results = (each for each in self._script.events[step:] if isinstance(each, Result) and each.call == step)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.consent import card_facts
 from bylaw.engine.conduct import ActFindings, Conduct, RuleFinding
 from bylaw.engine.handover import Former, HandedConduct, silenced
 from bylaw.engine.judgement import Fault, Judgement, PolicyEvidence, SeenTogether, fault_of
@@ -314,7 +315,7 @@ class Session:
             if self._sparing and open and not _is_denied(evidence):
                 broken, open = self._ask_on(made, evidence, seen, broken, open)
             if call.tool in self.pack.schema.card_facts:
-                facts = self.values.card_facts(made).plain()
+                facts = card_facts(made, self.ledger).plain()
                 shown = {name: value for name, value in facts.items() if name not in made.untold}
         except Exception as error:
             fault = self._fault(error, made).because

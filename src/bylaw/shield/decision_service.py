@@ -569,7 +569,7 @@ class DecisionService:
             return any(self._is_declined(conversation, part) for part in judgement.parts)
         made = judgement.made
         is_read = made.tool is not None and made.tool.effect != "write"
-        if is_read or not conversation.session.values.card_lifetime:
+        if is_read or not conversation.cards.lifetime:
             return False
         cards = self._earlier_cards(conversation, made.call)
         return cards is not None and cards.was_declined(conversation.since(0)[: made.step], self._time_of(made.call))
@@ -579,7 +579,7 @@ class DecisionService:
         log = self.journal.log
         if log is None or not self.caller_keeps_history:
             return None
-        terms = conversation.session.values.shown_terms(call)
+        terms = conversation.cards.shown_terms(call)
         return EarlierCards(log, self.journal.tenant, terms, conversation.context, self.pack.pin)
 
     def _time_of(self, call: Call) -> float:
@@ -672,7 +672,7 @@ class DecisionService:
         cards = self._earlier_cards(conversation, call) if self._recalled is None else None
         if cards is None:
             return card
-        may_be_made = partial(conversation.session.values.may_be_made, judgement.made)
+        may_be_made = partial(conversation.cards.may_be_made, judgement.made)
         self._recalled = cards.recalled(card, conversation.since(0)[:step], now, may_be_made)
         return self._recalled.card or card
 

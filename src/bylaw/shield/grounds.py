@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.consent import CardFacts
+from bylaw.consent import CardFacts, card_facts
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.session import Session
@@ -102,7 +102,7 @@ def find_grounds(
             # A card cannot describe the effect of this call.
             rules = [replace(each, puts_card=False) for each in rules]
         if any(map(_asks_for_yes, rules)):
-            facts = session.values.card_facts(judgement.made)
+            facts = card_facts(judgement.made, session.ledger)
             rules = [guards.before_card(each, facts) if _asks_for_yes(each) else each for each in rules]
         found += rules
         # The rules are weighed again after the user has answered the card.

@@ -126,8 +126,8 @@ BUGS = (
     Bug(
         "another principal inherits every yes",
         "engine/session.py",
-        "                self._hand_over(event.handover)\n",
-        "                pass\n",
+        "            self._hand_over(event.handover)\n",
+        "            pass\n",
     ),
     Bug(
         "a paused call resumes whatever has happened since",
