@@ -2,16 +2,30 @@
 
 from decimal import Decimal
 from pathlib import Path
+from random import Random
 
 from click.testing import CliRunner
 from msgspec.structs import replace
 
 import bylaw
+from bylaw.record import Log
 from bylaw_lab.cli import main
 from bylaw_lab.theorems.checker import rejection
+from bylaw_lab.theorems.generator import conversation
 from bylaw_lab.theorems.planted import BUGS, plant
 from bylaw_lab.theorems.run import check_conversations, seeds_of, told
-from bylaw_lab.theorems.truth import Allowed, HandedOver, Issued, Pressed, Ran, Said, True_, key
+from bylaw_lab.theorems.truth import (
+    Allowed,
+    HandedOver,
+    Issued,
+    PersonAnswered,
+    PersonAsked,
+    Pressed,
+    Ran,
+    Said,
+    True_,
+    key,
+)
 from bylaw_lab.theorems.truth import Shown as Looked
 
 CALL = key("transfer", {"to": "AC-22", "amount": "250.00"})
@@ -67,6 +81,16 @@ def test_the_checker_rejects_a_yes_to_another_fee() -> None:
 def test_a_card_that_was_issued_in_a_race_is_a_true_event() -> None:
     report = check_conversations(["20261206:97667"])
     assert (report.allows["T2-told"], report.rejected) == (1, [])
+
+
+def test_an_approval_is_not_used_by_the_same_call_in_another_conversation() -> None:
+    asked, answered = PersonAsked("a", CALL, 0.0, "", "P1", "one"), PersonAnswered("a", True, 0.0)
+    mine = Allowed(CALL, 0.0, ("T6-approvals",), "P1", chat="one")
+    assert _why(asked, answered, replace(mine, chat="two"), allowed=mine) == ""
+    assert "the approval was used" in _why(asked, answered, mine, allowed=mine)
+    with Log(":memory:") as log:
+        events = conversation(Random("5:1110"), log, log, "t", "limits")
+    assert len({each.chat for each in events if isinstance(each, Allowed)}) > 1
 
 
 def test_the_command_replays_one_conversation_by_its_seed() -> None:

@@ -1,8 +1,5 @@
-"""Finds answers from the user to cards and sentences without interpreting free text.
-
-In the conversation, an answer to a card is a yes or no directly after an agent message that ends with the exact text of
-the card. Alternatively, a host shows the card and reports the answer. A sentence from the pack can be answered only in
-the conversation. An answer covers one call, and only until the user writes another message.
+"""Finds answers to cards and sentences without interpreting free text. An answer directly follows an agent message that
+ends with the exact text, or a host reports it. It covers one call, until the user writes again.
 """
 
 import re
@@ -56,7 +53,6 @@ _PLAINLY = str.maketrans(dict.fromkeys(f"{_SMILES}*_#", " ") | {"\u2019": "'"})
 _ASKS = frozenset("?\u061f\u037e\uff1f")
 _MARKS = " *_-#"
 """Characters that may surround a card."""
-_WORD = re.compile(r"[^\W_]+")
 _END = 30
 """The number of characters at the end of a text that are used to find a possible card."""
 _SAMPLE = 2000
@@ -184,8 +180,7 @@ class Cards:
         self._events = events
         self._terms = terms or Terms()
         self._words = words
-        self._question, self._heading, self._yes, self._no = _forms_of(words)
-        self._word = max(_WORD.findall(self._question), key=len, default="")
+        self.question, self._heading, self._yes, self._no = _forms_of(words)
         self._written = _languages_of(words)
         """The languages of the pack, and those that the user has used so far."""
         self._heard: list[Message] = []
@@ -223,13 +218,9 @@ class Cards:
     def has_one_of(self, tool: str) -> bool:
         return tool in self._tools
 
-    def may_stand_in(self, exchange: Exchange) -> bool:
-        """Whether the agent's last message contains the words at the end of every card."""
-        return exchange.may_have(self._word) and self._question in exchange.shown
-
     def is_changed(self, exchange: Exchange, put: Put) -> bool:
         """Whether the agent's last message has a card for the call with changed text."""
-        is_like = self._question in exchange.shown or bool(self._heading and self._heading in exchange.shown)
+        is_like = self.question in exchange.shown or bool(self._heading and self._heading in exchange.shown)
         return is_like and not any(text in exchange.shown for text in (put.card, *self.texts_of(put.digest)) if text)
 
     def answer(self, put: Put, exchanges: Sequence[Exchange], before: int, now: float | None) -> CardAnswer | None:
@@ -413,7 +404,7 @@ class Cards:
             if text in put.sentences and text.startswith(lead) and text.endswith(end):
                 own = text[len(lead) : len(text) - len(end)]
                 return Shown(own, languages_of(f"{lead} {end}"), put.sentences[text])
-        own = text.removeprefix(self._heading).removesuffix(self._question).strip()
+        own = text.removeprefix(self._heading).removesuffix(self.question).strip()
         return Shown(own, _languages_of(self._words), put.title)
 
     def _ends_with_a_card(self, exchange: Exchange) -> bool:

@@ -158,7 +158,7 @@ class Consents:
             return Put("")
         closing = exchanges[-1].closing if exchanges and basis != "card" and not exchanges[-1].is_quoted else ""
         told = sentences_in(closing, call.tool, made.arguments, self._terms, self._words, facts) if closing else ()
-        has_card = bool(exchanges) and self._cards.may_stand_in(exchanges[-1])
+        has_card = bool(exchanges) and self._cards.question in exchanges[-1].shown
         return Put(
             digest(made.tool, made.arguments, facts, self._terms.spared) if self._cards.has_one_of(made.tool) else "",
             card_form(self.card_text(call, facts)) if has_card else "",

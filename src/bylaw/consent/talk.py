@@ -52,10 +52,6 @@ class Exchange:
         """Whether the agent's last message contains a quotation or code, which another author may have written."""
         return _QUOTING.search(self.told[-1][1]) is not None if self.told else False
 
-    def may_have(self, word: str) -> bool:
-        """Whether the agent's last message may contain a word, ignoring formatting and punctuation."""
-        return bool(self.told) and word in self.told[-1][1].replace("*", "").replace("`", "").replace("_", "")
-
     @cached_property
     def shown(self) -> str:
         """The agent's last message, normalised like a card."""

@@ -1,7 +1,5 @@
-"""Resolves a conversation's calls to generic tools into the actions they perform.
-
-The rest of the session treats each action as a separate call with its own tool, arguments and record. The actions of
-one call form a sequence: either all of them run, or none.
+"""Resolves calls to generic tools into actions. Each has its own tool, arguments and record. Either all actions of a
+call run, or none.
 """
 
 from collections.abc import Container, Iterator, Sequence

@@ -1,7 +1,5 @@
-"""Runs a pack's rules over one conversation. Every act of the agent advances every rule.
-
-A session passes in the events one at a time. Predicates that depend only on the tool and the turn are cached. All other
-predicates are evaluated only if their values would change a rule's state.
+"""Runs a pack's rules over the acts of one conversation. A predicate that depends on more than the tool and the turn is
+evaluated only if its value would change a rule's state.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence

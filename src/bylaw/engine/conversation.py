@@ -52,11 +52,7 @@ GIVEN_UP = "unknown: the call was requested again and decided again"
 
 
 class Conversation:
-    """One conversation in progress.
-
-    `call` judges a call using only what the agent had seen before its turn. The call is then assumed to be made, unless
-    `refuse` is called before the next event.
-    """
+    """One conversation in progress. A judged call is assumed to be made unless `refuse` follows immediately."""
 
     handed_over = 0
     """The number of events before the last handover to another principal. 0 without a handover."""
@@ -348,10 +344,8 @@ class Conversation:
         id: str = "",
         time: float | None = None,
     ) -> Judgement:
-        """Judge a call that is part of the last message or follows it.
-
-        A call in the last message belongs to that message's turn and does not see the results of the other calls. If
-        the message contains the same call more than once, `id` selects one of them. By default, the last one is used.
+        """Judge a call that is part of the last message or follows it. In that message, the call does not see the
+        results of the other calls. Among equal calls, `id` selects one; the default is the last.
         """
         listed = list(messages)
         known = self._told_before.known(listed)

@@ -3,7 +3,7 @@ conversation without the consent, statements and approvals of the first.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from difflib import get_close_matches
 from typing import Any, cast
@@ -80,13 +80,17 @@ def yes_or_no(given: Any, what: str) -> bool:
     return given
 
 
+def _listed(given: Any, what: str, hint: str = "") -> list[Any]:
+    if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
+        raise UsageError(f"{what} must be a list, not `{type(cast(object, given)).__name__}`", hint=hint)
+    return list(cast("Iterable[Any]", given))
+
+
 def calls(given: Any) -> Sequence[tuple[Any, ...]]:
     """Check the calls of one turn, given as tuples of a tool, its arguments and an optional id."""
-    if type(given) is not list and (isinstance(given, str | Mapping) or not hasattr(given, "__iter__")):
-        raise UsageError(f"calls must be a list, not `{type(cast(object, given)).__name__}`", hint=_CALLS)
     found: list[tuple[Any, ...]] = []
     ids: list[Any] = []
-    for each in cast("Sequence[Any]", given):
+    for each in _listed(given, "calls", _CALLS):
         if not isinstance(each, tuple | list) or len(cast("Sequence[Any]", each)) not in (2, 3):
             raise UsageError("a call in a turn must be `(tool, arguments)` or `(tool, arguments, id)`", hint=_CALLS)
         call = tuple(cast("Sequence[Any]", each))
@@ -107,11 +111,7 @@ def none_waits(waiting: Sequence[Call], ids: Sequence[str]) -> None:
 
 def messages(given: Any) -> list[Any]:
     """Check the messages of a conversation, which may be in any supported log format."""
-    if type(given) is list:
-        return cast("list[Any]", given).copy()
-    if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
-        raise UsageError(f"messages must be a list, not `{type(cast(object, given)).__name__}`")
-    return list(cast(Sequence[Any], given))
+    return _listed(given, "messages")
 
 
 def postures(given: Any, pack: Pack) -> Postures:

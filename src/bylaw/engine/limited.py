@@ -1,9 +1,5 @@
-"""Applies limits that span several recorded conversations. Reports which calls exceeded a limit and which cannot be
-decided.
-
-A live shield counts a call when it records its decision on the call. This module collects all calls first and then
-compares each call with those that have earlier timestamps. It counts only calls that certainly ran. A call is undecided
-if it exceeds the limit only because of calls with an unknown time, person or outcome.
+"""Applies limits that span several recorded conversations. It counts calls that certainly ran before a call. A call is
+undecided if it exceeds the limit only because of calls with an unknown time, person or outcome.
 """
 
 import hashlib

@@ -122,11 +122,7 @@ class Session:
             self.ledger.stated = self.values.stated
 
     def observe(self, event: Event) -> None:
-        """Process the next event.
-
-        Events that arrive one by one come from a live agent. Results and user messages are parsed immediately, while no
-        call is waiting for a decision.
-        """
+        """Process the next event of a live agent. It is parsed now, while no call is waiting for a decision."""
         self.observe_all((event,))
         # If parsing fails here, the error is ignored. It is raised again and reported when a guard or rule needs the
         # result.
@@ -431,10 +427,8 @@ class Session:
         return event if self.acting is None else self.acting.put.get(step, event)
 
     def weigh(self, call: Call, *, answers: Evidence | None = None) -> Assessment | None:
-        """The rules' combined assessment of a planned call, or None if no rule applies.
-
-        `answers` contains values or probabilities for predicates that the conversation does not determine. The result
-        is computed on demand and not stored.
+        """The rules' combined assessment of a planned call, computed on demand. None if no rule applies. `answers`
+        contains values or probabilities for predicates that the conversation does not determine.
         """
         if self._conduct is None:
             return None
@@ -455,10 +449,7 @@ class Session:
         return record_of(call, self._step, self._start_of(call), self.pack.schema.tools.get(call.tool))
 
     def beside(self, judgement: Judgement, others: Sequence[Call]) -> tuple[RuleFinding, ...]:
-        """Return the turn-shape rules that the most recently judged call breaks if `others` are part of the same turn.
-
-        Use this only for live decisions. Recorded calls are judged using the turn up to the call.
-        """
+        """Return the turn-shape rules that the last judged call breaks if live `others` are part of its turn."""
         if self._conduct is None or not others:
             return ()
         made = judgement.made

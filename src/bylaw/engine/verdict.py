@@ -100,9 +100,8 @@ def _verdict(cell: Cell) -> Verdict:
 ReasonKind = Literal[
     "none", "denied", "against_evidence", "missing", "unread", "user", "failed", "unjudged", "approved", "person"
 ]
-"""The kinds of reason, in this order: there is none; the guard denies; the guard denied on the facts seen, but the
-world permits; facts were not looked up; look-up results were unreadable; the user must answer; the guard failed; the
-call could not be judged; a reviewer approved the call; a reviewer settled it later.
+"""The kinds of reason: none; the guard denies; it denied on the facts seen, but the world permits; facts not looked up;
+unreadable results; the user must answer; the guard failed; not judged; approved; settled later by a person.
 """
 
 

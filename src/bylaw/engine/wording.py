@@ -1,7 +1,5 @@
-"""Turns findings into text. All other modules work with the records behind the findings.
-
-The input is records from `calls.jsonl` and `findings.jsonl`. The terminal, report, SARIF and JUnit outputs read an
-audit's folder, so they show the same text as a live session. The text is never parsed.
+"""Turns the records in `calls.jsonl` and `findings.jsonl` into text, for every output and live. The text is never
+parsed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,9 +74,7 @@ def rule_words(finding: Mapping[str, Any]) -> str:
 
 
 def _holding(values: Mapping[str, bool | None]) -> str:
-    """List the predicates that are true, false or unknown. For example: `change` holds; `spoke` and `agreed` do not
-    hold; it is unknown whether `rude` holds.
-    """
+    """List the predicates: `change` holds; `spoke` and `agreed` do not hold; it is unknown whether `rude` holds."""
     said: list[str] = []
     for value, one, many in _HOLDING:
         if names := [f"`{name}`" for name in values if values[name] is value]:

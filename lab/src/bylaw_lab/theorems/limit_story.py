@@ -61,6 +61,8 @@ class Conversations(Story):
 def _host(rng: Random, log: Log, name: str, number: int) -> Host:
     host = Host(rng, limit_pack(), log, name, rng.choice(PRINCIPALS))
     host.use(f"{host.id}-{number}")
+    # An approval counts in one conversation.
+    host.chat = host.id
     return host
 
 

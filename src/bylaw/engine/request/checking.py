@@ -36,11 +36,8 @@ def strange_name(
     saying: Saying,
     is_approved: Callable[[str], bool],
 ) -> str:
-    """Return a link, address or long code in the text if neither the user's words nor the text's sources contain it.
-    Otherwise, return an empty string.
-
-    A link from an earlier requested call is allowed. An opened page is not accepted as a source of links, because the
-    page's author could use it to redirect people.
+    """Return a link, address or long code in the text that neither the user nor a source contains, or ''. Opened pages
+    are no source of links, because their authors could redirect people.
     """
     pages = {name for name, tool in view.tools.items() if fetches(tool)}
     for name in _names_in(text):
@@ -169,10 +166,8 @@ class Check:
         return kind in ("link", "address", "name")
 
     def _may_be_added(self, value: str | float, arguments: Mapping[str, Any]) -> bool:
-        """Whether the agent may add this value although the request does not mention it.
-
-        The value may be the user's own address or a whole value in a source of the other arguments. It may also be part
-        of a record that the call names, such as the recipient of a standing order.
+        """Whether the agent may add this value: the user's own address, a whole value in another argument's source, or
+        a part of a named record, such as the recipient of a standing order.
         """
         if self._is_the_users_own(value):
             return True

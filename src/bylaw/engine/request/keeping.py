@@ -122,10 +122,8 @@ class Keeping:
     def hold(
         self, call: Call, allowance: Allowance, request: str, *, before: int, approved: Approved
     ) -> Iterator[Held]:
-        """Check the call against each action that uses its tool. Actions in the request come first, then those in texts
-        to which the request refers.
-
-        `request` contains everything that the user said before the step `before`. For `approved`, see `Check`.
+        """Check the call against each action for its tool: first those of the request, then those of texts that it
+        refers to. `request` contains the user's words before the step `before`. For `approved`, see `Check`.
         """
         tool = self._tools[call.tool]
         view = View(self._provenance, self._tools, request, before)
@@ -166,10 +164,8 @@ def _preparing(tool: Tool, allowance: Allowance) -> Deed:
 
 
 def _is_known(held: Held, tool: Tool) -> bool:
-    """Whether all values in the call come from the user, or from texts to which the user referred.
-
-    A link must come from the user or from a place that they named. Other values may also come from records or from such
-    a place. A value without a source was made up by the agent and is judged by a model.
+    """Whether a link in the call comes from the user or a place that they named, and no other value from elsewhere. A
+    value without a source was made up by the agent and is judged by a model.
     """
     view, links = held.view, _links(tool)
     places = held.places() if links else set[int]()

@@ -25,9 +25,8 @@ class Naming:
         self._view = view
 
     def is_of(self, source: Source, sight: Traced, value: str | float) -> bool:
-        """Whether a source showed a value: its tool returned the value in a record with the source's names.
-
-        If a record's own short fields contain all the names, any tool may have shown the value.
+        """Whether a source's tool showed a value in a record with the source's names. Any tool may have shown a value
+        in a record whose own short fields contain all names.
         """
         is_tool = source.tool in ("", sight.tool)
         words = self._view.words(source.named)
@@ -87,10 +86,8 @@ class Naming:
         yield from dict.fromkeys(found)
 
     def _texts(self, source: Source, asked: Sequence[Span]) -> Iterator[str]:
-        """Yield the texts in a source: records that contain its names, or results of look-ups whose arguments contain
-        them.
-
-        `asked` contains words that refer to a source by something other than its own names.
+        """Yield the texts in a source: records with its names, or results of look-ups with its names in the arguments.
+        `asked` contains other words for the source.
         """
         words = self._view.words(source.named)
         for step, call, text in self._view.results():
@@ -138,10 +135,8 @@ class Naming:
         return frozenset(self._view.words([each for each in found if not is_spoken_of(request[: each.start])]))
 
     def _own(self, step: int, number: int, arguments: Mapping[str, Any]) -> Mapping[str, str] | None:
-        """Return the fields that name a record's author, and the arguments of the look-up that returned the record.
-        None if it has no such field.
-
-        For a file, the text is included as well, because the owner may not be the author.
+        """Return the fields that name a record's author, and its look-up's arguments, or None. For a file, the text
+        counts too, because the owner may not be the author.
         """
         own = self._view.own_fields(step, number)
         if own is None:

@@ -56,8 +56,6 @@ class Requests:
         self.know(known)
         self._unread: dict[int, Allowance] = {}
         """Requests that the model has not answered. The model is asked again at the next call."""
-        self._digests: dict[int, str] = {}
-        self._told: dict[int, list[str]] = {}
         self._spending = Spending(ledger)
         self._text = (0, "")
         """The number and text of the user's messages at the last request."""
@@ -109,23 +107,13 @@ class Requests:
 
     def digest(self, before: int) -> str:
         """Return the log's id for the allowance before a step."""
-        count = self._count(before)
-        if count not in self._digests:
-            found = self.allowance(before)
-            if found.unread:
-                return ""
-            self._digests[count] = found.digest
-        return self._digests[count]
+        found = self.allowance(before)
+        return "" if found.unread else found.digest
 
     def told(self, before: int) -> list[str]:
         """Describe the allowance before a step, with one line per action."""
-        count = self._count(before)
-        if count not in self._told:
-            found = self.allowance(before)
-            if found.unread:
-                return []
-            self._told[count] = told(found, self.text(before))
-        return self._told[count]
+        found = self.allowance(before)
+        return [] if found.unread else told(found, self.text(before))
 
     def text(self, before: int) -> str:
         count = self._count(before)

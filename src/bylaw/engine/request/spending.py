@@ -39,11 +39,8 @@ class Spending:
         return self._first.get(at.call.tool, at.step) < at.step
 
     def unused(self, at: CallRecord, tool: Tool, fitting: Fitting) -> list[Held]:
-        """Return the actions that this call may use. Actions used by calls that may have run are left out.
-
-        Of the messages that request the call, only the latest counts. Each action in it permits one call per target.
-        A call uses one action that it fits exactly. A call that fits none exactly may use any action that it may fit,
-        so all of these must be unused.
+        """Return the actions that this call may use. Of the messages that request the call, the latest counts. A call
+        uses one action that it fits exactly. Otherwise, all actions that it may fit must be unused.
         """
         fits = fitting(at, at.start)
         exact = _exact(fits)
@@ -98,9 +95,8 @@ class Spending:
 
 
 def new_words(said: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield the user's messages that add something, with their steps. An immediate repetition is not a new request.
-
-    After other messages, the same words are a new request: a second "Forget it." may withdraw a different request.
+    """Yield the user's messages with their steps. An immediate repetition is not a new request, but the same words
+    after other messages are.
     """
     last = ""
     for step, text in said:
