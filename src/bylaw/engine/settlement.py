@@ -443,7 +443,7 @@ class _CallCase:
         if strict.verdict != "inconclusive" or reason.words:
             return reason
         unread: list[UnreadFact] = []
-        for fact in _unique([c.unread for c in completed]):
+        for fact in dict.fromkeys(_unique([c.unread for c in completed])):
             why = self._needed.standing(fact)
             if why not in ("seen", "missing"):
                 tool = self._needed.asked(fact) if why == "not_mapped" else ""
