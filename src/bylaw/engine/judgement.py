@@ -4,14 +4,15 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
 from bylaw.engine.conduct import RuleFinding
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.entity import Fact
-from bylaw.facts.seen import ArgumentOrigin, SeenFacts
+from bylaw.facts.entity import Entity, Fact, FactSource, Field, Key
+from bylaw.facts.seen import ArgumentOrigin
+from bylaw.facts.shown import Shown
 from bylaw.guard import Completion, Guard, GuardOutcome
 from bylaw.policy.statement import Policy
 from bylaw.rule.circuit import Assessment
@@ -21,25 +22,51 @@ Otherwise = Literal["", "ask", "deny", "allow"]
 """The decision on a call whose actions are unknown. Empty if they are known or the tool declares none."""
 
 
+class SeenSource(FactSource, Protocol):
+    """The facts that the agent had seen, each with its time."""
+
+    def asked(self) -> Iterable[Fact] | None:
+        """Return the facts that guards have requested, or None if they also requested anything other than facts."""
+        ...
+
+    def answers(self) -> Iterable[tuple[str, Any]]:
+        """Yield the facts that guards and rules have requested, with the answers."""
+        ...
+
+    def objections(self) -> Sequence[str]:
+        """Describe how the call exceeds the user's request."""
+        ...
+
+    def origins(self) -> Sequence[ArgumentOrigin]: ...
+
+    def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
+        """Return the observation behind the value that `read` returns."""
+        ...
+
+
 class SeenTogether:
     """The facts that the agent had seen before a call that has several actions."""
 
-    def __init__(self, each: "Sequence[SeenFacts | SeenTogether]") -> None:
+    def __init__(self, each: Sequence[SeenSource]) -> None:
         self._each = each
         first = each[0]
         self.read, self.members, self.done, self.shown_at = first.read, first.members, first.done, first.shown_at
 
     def asked(self) -> Iterable[Fact] | None:
+        """Return the facts that guards have requested, or None if they also requested anything other than facts."""
         found = [each.asked() for each in self._each]
         return None if None in found else [fact for each in found for fact in each or ()]
 
     def answers(self) -> Iterable[tuple[str, Any]]:
+        """Yield the facts that guards and rules have requested, with the answers."""
         return dict(answer for each in self._each for answer in each.answers()).items()
 
     def objections(self) -> Sequence[str]:
+        """Describe how the call exceeds the user's request."""
         return [why for each in self._each for why in each.objections()]
 
     def origins(self) -> Sequence[ArgumentOrigin]:
+        """Return the origins of the actions' arguments."""
         return [origin for each in self._each for origin in each.origins()]
 
 
@@ -64,7 +91,7 @@ class Judgement(Struct, frozen=True):
     """The judgement of a call by guards and rules on what was seen before. Later events never change it."""
 
     made: CallRecord
-    seen: SeenFacts | SeenTogether
+    seen: SeenSource
     now: datetime | None
     evidence: tuple[PolicyEvidence, ...]
     """The guards' results on the facts that were seen. `settle` adds the ground truth."""
