@@ -47,23 +47,22 @@ def sections(document: Document, *, longest: int = LONGEST) -> tuple[Section, ..
     return tuple(each for each in found if document.starting_in(each.start, each.end))
 
 
-def _parts(text: str, longest: int) -> Iterator[tuple[int, int]]:
-    begin: int | None = None
-    for start, end in _blocks(text, longest):
-        if begin is not None and end - begin > longest:
-            yield begin, start
-            begin = start
-        begin = start if begin is None else begin
-    if begin is not None:
-        yield begin, len(text)
-
-
 def _section(document: Document, file: File, start: int, end: int) -> Section:
     above = document.headings_at(file.start + start)
     if _HEADING.match(file.text, start):
         above = above[:-1]
     name = file.name if len(document.files) > 1 else ""
     return Section(file.start + start, file.start + end, above, file.text[start:end].strip(), name)
+
+
+def _parts(text: str, longest: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of consecutive blocks. A range ends before it would be too long."""
+    begin = 0
+    for start, end in _blocks(text, longest):
+        if start > begin and end - begin > longest:
+            yield begin, start
+            begin = start
+    yield begin, len(text)
 
 
 def _blocks(text: str, longest: int) -> Iterator[tuple[int, int]]:
@@ -376,13 +375,10 @@ def under_old_names(found: Extraction, kept: Extraction, before: Sequence[Draft]
     """Give a new policy the id of an earlier policy if it only rewords that policy."""
     standing = {draft.id for draft in kept.drafts}
     gone = [draft for draft in before if draft.id not in standing]
-    pairs = sorted(
-        ((_alike(new, old), new.id, old.id) for new in found.drafts for old in gone),
-        key=lambda pair: (-pair[0], pair[1], pair[2]),
-    )
+    pairs = sorted((-_alike(new, old), new.id, old.id) for new in found.drafts for old in gone)
     names: dict[str, str] = {}
-    for alike, new, old in pairs:
-        if alike >= _ALIKE and new not in names and old not in names.values():
+    for unlike, new, old in pairs:
+        if -unlike >= _ALIKE and new not in names and old not in names.values():
             names[new] = old
     # A draft that takes an earlier policy's name frees its own name.
     taken = standing | set(names.values())

@@ -19,15 +19,7 @@ from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.rule.circuit import Speech
 from bylaw.rule.formula import atoms
-from bylaw.rule.learning import (
-    LabelledAct,
-    Learned,
-    Loss,
-    accuracy,
-    learn,
-    threshold_for,
-    worst_leans,
-)
+from bylaw.rule.learning import LabelledAct, Learned, Loss, accuracy, learn, threshold_for, worst_leans
 from bylaw.rule.monitor import Act
 from bylaw.rule.rule import Rule, threshold_of
 from bylaw.scan.written import dump
@@ -144,13 +136,9 @@ class Lesson(Struct, frozen=True):
         return [rule for rule in self.rules if -self.learned.weights[rule.name] >= self.learned.threshold]
 
     def file(self, labels: str, loss: Loss = "hinge") -> str:
-        return dump(
-            {
-                "weights": self.learned.weights,
-                "eps": round(self.learned.eps, 6),
-                "learned": self.record(labels, loss),
-            }
-        )
+        """Return the text of `weights.yaml`."""
+        learned = self.record(labels, loss)
+        return dump({"weights": self.learned.weights, "eps": round(self.learned.eps, 6), "learned": learned})
 
     def record(self, labels: str, loss: Loss = "hinge") -> dict[str, Any]:
         """Return the number of examples, the accuracy with the pack's weights, and the accuracy with the learned

@@ -150,10 +150,9 @@ def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
     `benches` caches trials for the next run. So that no stage waits unnecessarily, policies are processed in two waves:
     first those from the first reading, then those found in uncited sentences.
     """
-    work = Work()
-    known = source.earlier.things if source.earlier is not None else None
+    work, earlier = Work(), source.earlier or Work()
     asks_who = asks_who_it_is(source.document)
-    given = (desk, source.cards, source.trajectories, known)
+    given = (desk, source.cards, source.trajectories, earlier.things)
     work.things = describe(*given, asks_who=asks_who, document=source.document)
     if work.things is not None and work.things.complaints:
         hint = "describe the tools in more detail, or add logs with their results"
@@ -162,22 +161,22 @@ def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
     work.first = (
         extract(desk, source.document, source.title)
         if source.earlier is None
-        else still_standing(source.earlier.extractions, source.document)
+        else still_standing(earlier.extractions, source.document)
     )
     if work.first is None:
         return work
-    remarked = (replace(draft, remark=source.rejected.get(draft.id, "")) for draft in work.first.drafts)
-    work.first = replace(work.first, drafts=tuple(remarked))
     if not work.first.drafts:
         why = f": {work.first.dropped[0]}" if work.first.dropped else ""
         raise CompileError(f"no policy was found in the document{why}", hint="ask another model")
-    kinds = source.earlier.kinds if source.earlier is not None else {}
-    kinds = {name: kind for name, kind in kinds.items() if name not in source.rejected}
-    early = sort(desk, work.first.drafts, source.cards, kinds)
+    remarked = (replace(draft, remark=source.rejected.get(draft.id, "")) for draft in work.first.drafts)
+    work.first = replace(work.first, drafts=tuple(remarked))
+    known = {name: kind for name, kind in earlier.kinds.items() if name not in source.rejected}
+    early = sort(desk, work.first.drafts, source.cards, known)
     work.second = cover(desk, source.document, source.title, work.first)
-    if work.second is not None and source.earlier is not None:
-        work.second = under_old_names(work.second, work.first, source.earlier.drafts)
-    late = sort(desk, work.second.drafts, source.cards, {}) if work.second is not None else None
+    late = None
+    if work.second is not None:
+        work.second = under_old_names(work.second, work.first, earlier.drafts)
+        late = sort(desk, work.second.drafts, source.cards, {})
     for kinds, drafts in ((early, work.first.drafts), (late, work.second.drafts if work.second is not None else ())):
         if kinds is None:
             break
@@ -209,8 +208,7 @@ def _finish(desk: Desk, source: Source, work: Work, bench: Bench) -> None:
 
 def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequence[Draft]) -> None:
     general = _general(work)
-    earlier = _still_read_alike(source.earlier, work)
-    earlier = {name: check for name, check in earlier.items() if name not in source.rejected}
+    earlier = {name: check for name, check in _reusable(source.earlier, work).items() if name not in source.rejected}
     # Put policies from the second reading last, so that questions that were already asked do not change.
     known = drafts if work.first is not None and drafts is work.first.drafts else work.drafts
     beside = related(known, work.kinds, source.document)
@@ -230,7 +228,7 @@ def _bench(benches: list[Bench], source: Source, work: Work, described: Things) 
     return benches[-1]
 
 
-def _still_read_alike(earlier: Work | None, work: Work) -> Mapping[str, Check]:
+def _reusable(earlier: Work | None, work: Work) -> Mapping[str, Check]:
     """Return the checks of an earlier compile. Return none if any general policy has changed since then."""
     if earlier is None:
         return {}
