@@ -158,7 +158,7 @@
     again.className = "quiet";
     again.textContent = "Start from the saved check";
     again.addEventListener("click", () => { draft(field, null); location.reload(); });
-    const changed = kept.digest === field.form.elements.digest.value ? "" : "The saved check has changed in the meantime: read the patch before you save. ";
+    const changed = kept.digest === field.form.elements.digest.value ? "" : "The saved check has changed since you edited it: read the patch before you save. ";
     const line = document.createElement("p");
     line.className = "told";
     line.append("Your unsaved text was restored. ", changed, again);
