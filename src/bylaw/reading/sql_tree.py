@@ -244,19 +244,13 @@ class Tree:
         return isinstance(node, kinds) and not isinstance(node.parent, exp.When)
 
     def _check(self, node: Any) -> None:
-        exp = self.exp
         name = type(node).__name__
-        if isinstance(node, exp.WithTableHint):
-            hints = {str(each.name).lower() for each in node.expressions}
-            if hints <= words.TABLE_HINTS:
-                return
-        elif name in words.NODES:
-            return
-        elif isinstance(node, exp.NextValueFor):
-            pass
-        elif isinstance(node, (exp.Func, exp.Binary, exp.Unary, exp.Predicate)) and name != "PropertyEQ":
-            return
-        raise Unreadable(f"`{name}` is not known to be read-only")
+        if isinstance(node, self.exp.WithTableHint):
+            is_known = {str(each.name).lower() for each in node.expressions} <= words.TABLE_HINTS
+        else:
+            is_known = name in words.NODES
+        if not is_known:
+            raise Unreadable(f"`{name}` is not known to be read-only")
 
     def _into(self, node: Any, reads: frozenset[str]) -> Statement:
         target = node.this
