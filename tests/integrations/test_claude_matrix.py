@@ -12,7 +12,7 @@ pytest.importorskip("claude_agent_sdk", reason="needs the extra `claude`")
 from claude_agent_sdk import AgentDefinition
 
 from bylaw.integrations.claude import ShieldHooks
-from bylaw.integrations.mcp_shield import Sessions
+from bylaw.integrations.guard import Followers
 from bylaw.shield import Shield
 from bylaw.trace.event import Call, Message
 from tests.integrations.claude_desk import SERVER, options, run, start
@@ -215,14 +215,15 @@ class Conversations:
         self, monkeypatch: pytest.MonkeyPatch, folder: Path, shield: Shield, rentals: Rentals, context: Any, *talks: Any
     ) -> None:
         self.folder, self.rentals, self.context = folder, rentals, context
-        self.sessions, self.guards, self.last = Sessions(shield), dict[str, ShieldHooks](), dict[str, str]()
+        self.followers = Followers(shield, lambda given: given)
+        self.guards, self.last = dict[str, ShieldHooks](), dict[str, str]()
         steps = [step for turn in talks[0]["turns"] for step in turn["steps"]]
         lines = [step["text"] or (step["calls"][0]["name"], step["calls"][0]["arguments"]) for step in steps]
         start(monkeypatch, {"c1": says(*lines)})
 
     async def say(self, conversation: str, text: str, user: str = "C1") -> None:
         context = self.context(user) if callable(self.context) else self.context
-        session, _ = self.sessions.speaking(conversation, context)
+        session = self.followers.get(conversation, context).session
         guard = self.guards.setdefault(session.id, ShieldHooks(session))
         given = options(self.folder, self.rentals, resume=self.last.get(conversation))
         self.last[conversation] = (await run(guard, given, text)).session_id

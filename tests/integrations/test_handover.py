@@ -10,7 +10,6 @@ from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.guard import Followers
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Turn
-from bylaw.integrations.mcp_shield import Sessions
 from bylaw.pack import Pack
 from bylaw.policy.tool import Postures
 from bylaw.shield import Shield
@@ -72,18 +71,19 @@ def test_a_run_that_says_nobodys_name_is_refused_from_then_on(run: Any) -> None:
 
 
 def test_so_it_is_for_a_client_of_the_proxy(tmp_path: Path) -> None:
-    sessions = Sessions(desk(tmp_path, log=tmp_path / "log.db", postures=ALLOWED))
-    first, left = sessions.speaking("t", OTHER)
+    shield = desk(tmp_path, log=tmp_path / "log.db", postures=ALLOWED)
+    followers = Followers(shield, lambda run: run, passes_history=False)
+    first = followers.get("t", OTHER).session
     Follower(first).follow(LOOK)
     first.agent(PUT_EXTEND)
     first.user("Yes")
-    second, left = sessions.speaking("t", CUSTOMER)
-    assert (second.id, left) == ("t", None)
+    second = followers.get("t", CUSTOMER).session
+    assert second.id == "t"
     assert second.decide("extend_rental", EXTEND).answer == "ask"
     with pytest.raises(UsageError, match="does not name the current user"):
-        sessions.speaking("t", {"locale": "de"})
+        followers.get("t", {"locale": "de"})
     with pytest.raises(UsageError, match="does not name the current user"):
-        sessions.speaking("t", {})
+        followers.get("t", {})
 
 
 def test_a_customer_called_1_is_not_the_one_called_true(tmp_path: Path) -> None:

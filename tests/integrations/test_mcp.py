@@ -21,7 +21,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from bylaw.integrations.mcp_shield import Sessions
+from bylaw.integrations.guard import Followers
 from bylaw.shield import Shield
 from bylaw.trace import Call, Message
 from tests.integrations import ready
@@ -253,13 +253,13 @@ async def test_many_clients_at_once_keep_their_conversations_apart(place: Place)
 
 
 def test_a_conversation_that_was_let_go_is_not_begun_anew_as_if_nothing_had_happened(place: Place) -> None:
-    sessions = Sessions(Shield(place.pack), most=1)
+    followers = Followers(Shield(place.pack), most=1, passes_history=False)
     for name in ("a", "b"):
-        session = sessions.get(name)
+        session = followers.get(name).session
         session.decide("get_order", {"order_id": "7"})
         session.result({"order_id": "7", "returned": True})
         assert session.decide("refund", {"order_id": "7"}).allowed
-    decision = sessions.get("a").decide("refund", {"order_id": "7"})
+    decision = followers.get("a").session.decide("refund", {"order_id": "7"})
     assert not decision.allowed
     assert "no longer known" in decision.feedback
 

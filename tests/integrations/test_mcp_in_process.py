@@ -12,9 +12,9 @@ from fastmcp import Client, FastMCP
 from fastmcp.exceptions import McpError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
+from bylaw.integrations.guard import Followers
 from bylaw.integrations.mcp import proxy
 from bylaw.integrations.mcp_result import never_ran
-from bylaw.integrations.mcp_shield import Sessions
 from bylaw.policy.tool import Postures
 from bylaw.shield import Shield
 from tests.engine.test_conversation import FILES
@@ -86,7 +86,7 @@ async def test_a_call_that_could_not_be_decided_goes_by_the_pack(
     def fail(*_: Any) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(Sessions, "get", fail)
+    monkeypatch.setattr(Followers, "get", fail)
     shop = Shop()
     shield = Shield(write_pack(tmp_path), postures=Postures(on_read_error=on_read_error))
     async with Client(proxy(shield, shop.server)) as client:

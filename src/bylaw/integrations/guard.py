@@ -20,7 +20,7 @@ from typing import Any, Self, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.door import PRINCIPAL, is_of_one
+from bylaw.engine.door import PRINCIPAL, goes_on, is_of_one
 from bylaw.errors import BylawError, UsageError
 from bylaw.facts.value import alike
 from bylaw.integrations.follower import Follower, log, tell, undecided
@@ -199,6 +199,8 @@ def _take(session: LiveSession, prompt: Prompt, answer: Mapping[str, Any]) -> bo
 
 MOST = 1_000
 """The number of conversations to keep in memory."""
+NO_KEY = "the call does not say which conversation it belongs to, so earlier look-ups are unknown"
+FORGOTTEN = "the conversation was idle for so long that its look-ups are no longer known"
 Vouched = Mapping[str, Any] | None
 Context = Vouched | Callable[[Any], Vouched]
 """The host's context: a fixed value, or a function of the run."""
@@ -314,17 +316,31 @@ def watch(owner: Any, name: str, watched: Callable[[Any], Any]) -> None:
 
 
 class Followers:
-    """The conversations of a framework that always passes the whole history.
+    """The conversations of a host, by key.
 
     Conversations that are no longer in memory are read again. The context may differ between runs, and its
     `signed_in_as` names the principal. If another principal continues the thread, a separate, linked conversation
     begins. Consent, statements and approvals from the first principal are not valid there.
     """
 
-    def __init__(self, shield: Shield | Pack | str | Path, context: Context = None) -> None:
+    def __init__(
+        self,
+        shield: Shield | Pack | str | Path,
+        context: Context = None,
+        *,
+        most: int = MOST,
+        passes_history: bool = True,
+    ) -> None:
+        """Set `passes_history` to False if the host passes only new messages, and runs the calls elsewhere. At most
+        `most` conversations stay in memory.
+        """
         self.shield = shield if isinstance(shield, Shield) else Shield(shield)
         self._context = context
+        self._most = most
+        self._passes_history = passes_history
         self._kept: OrderedDict[str, Follower] = OrderedDict()
+        self._forgotten: set[str] = set()
+        """The conversations that are no longer in memory, if neither a log nor the host has their earlier calls."""
         self._speaking: dict[str, Follower] = {}
         """The conversation of the most recent principal, by history key."""
         self._lock = threading.Lock()
@@ -336,13 +352,15 @@ class Followers:
         is called with `run`, the framework's run. `unnamed` distinguishes conversations without a key.
         """
         context = self._context(run) if callable(self._context) else self._context
+        if not key and not self._passes_history:
+            return Follower(self.shield.session(context=context, lacks=NO_KEY), makes_calls=False)
         if not key:
             follower = self._kept.get(unnamed) or Follower(self.shield.session(context=context), answers="none")
             return self._keep(unnamed, follower) if unnamed else follower
         with self._lock:
             follower = first = self._kept_or_new(key, context)
             passes_on = first.session.may_be_handed_over
-            if not passes_on and not _is_same(first.session.context, context):
+            if not passes_on and not self._is_same(first.session.context, context):
                 first.leave()
                 follower = self._kept_or_new(linked(key, context), context, is_linked=True)
             known = follower.session.context
@@ -356,35 +374,44 @@ class Followers:
 
     def _kept_or_new(self, name: str, context: Vouched, *, is_linked: bool = False) -> Follower:
         follower = self._kept.get(name)
-        return self._keep(name, follower or Follower(self._session(name, context), is_linked=is_linked))
+        if follower is None:
+            session = self._session(name, context)
+            follower = Follower(session, is_linked=is_linked, makes_calls=self._passes_history)
+        return self._keep(name, follower)
 
     def _keep(self, name: str, follower: Follower) -> Follower:
         self._kept[name] = follower
         self._kept.move_to_end(name)
-        if len(self._kept) > MOST:
+        if len(self._kept) > self._most:
             gone, _ = self._kept.popitem(last=False)
             self._speaking.pop(gone, None)
+            if not self._passes_history and self.shield.log is None:
+                self._forgotten.add(gone)
         return follower
 
     def _session(self, name: str, context: Vouched) -> LiveSession:
         """Return the conversation with this name, whoever its principal is."""
-        session = self.shield.session(name, context=context)
+        lacks = FORGOTTEN if name in self._forgotten else ""
+        session = self.shield.session(name, context=context, lacks=lacks)
         try:
             session.trajectory()
         except UsageError:
             # The conversation already has a different context and keeps it.
-            session = self.shield.session(name)
+            session = self.shield.session(name, lacks=lacks)
             session.trajectory()
         return session
 
+    def _is_same(self, ours: Mapping[str, Any], theirs: Vouched) -> bool:
+        """Whether two contexts have the same principal. If neither has a principal, compare the whole contexts.
+
+        A host that passes only new messages may name the principal only once.
+        """
+        if theirs is None or not self._passes_history:
+            return goes_on(ours, theirs or {})
+        return is_of_one(ours, theirs) and (PRINCIPAL in ours or ours == theirs)
+
     def known(self, key: str) -> Follower | None:
         return self._kept.get(key)
-
-
-def _is_same(one: Vouched, other: Vouched) -> bool:
-    """Whether two contexts have the same principal. If neither has a principal, compare the whole contexts."""
-    ours, theirs = dict(one or {}), dict(other or {})
-    return other is None or (is_of_one(ours, theirs) and (PRINCIPAL in ours or ours == theirs))
 
 
 class Guard:

@@ -5,7 +5,6 @@ Everything else passes through. The text of resources and prompts is recorded as
 # pyright: basic, reportMissingImports=false
 
 import itertools
-import threading
 import uuid
 from collections import Counter, OrderedDict
 from collections.abc import Generator, Mapping
@@ -24,8 +23,8 @@ from mcp_types import TextContent, ToolListChangedNotification
 from mcp_types import Tool as McpTool
 from msgspec import Struct
 
-from bylaw.engine.door import AnotherPrincipal
 from bylaw.integrations.follower import Follower, log, tell, undecided
+from bylaw.integrations.guard import Followers
 from bylaw.integrations.history import Heard, Part
 from bylaw.integrations.mcp_asking import MOST_QUESTIONS, Round, can_ask, elicited, needs_rounds, take, take_round
 from bylaw.integrations.mcp_catalogue import Catalogue
@@ -54,97 +53,13 @@ from bylaw.integrations.mcp_result import (
 from bylaw.integrations.mcp_showing import error_for_agent, for_agent, resources_for_agent, shows_all
 from bylaw.policy.tool import Tool as DeclaredTool
 from bylaw.shield import Decision, LiveSession, Shield
-from bylaw.shield.history import linked
-
-MOST_SESSIONS = 10_000
-"""The number of conversations to keep. The least recently used one is dropped first."""
-NO_KEY = "the call does not say which conversation it belongs to, so earlier look-ups are unknown"
-FORGOTTEN = "the conversation was idle for so long that its look-ups are no longer known"
 
 PAGE_CHANGED = "the page has changed since the call was decided"
 PAGE_UNKNOWN = "the page could not be shown again before the call"
 
 
-class Sessions:
-    """Sessions by key. Without a key, a session is empty. A session that was dropped starts empty again unless there is
-    a log.
-    """
-
-    def __init__(self, shield: Shield, *, context: Mapping[str, Any] | None = None, most: int = MOST_SESSIONS) -> None:
-        self.shield = shield
-        self._context = context
-        self._most = most
-        self._kept: OrderedDict[str, LiveSession] = OrderedDict()
-        self._forgotten: set[str] = set()
-        self._followers: OrderedDict[str, Follower] = OrderedDict()
-        self._speaking: OrderedDict[str, LiveSession] = OrderedDict()
-        """The conversation of the most recent principal, by key."""
-        self._lock = threading.Lock()
-
-    def taken_up(self, key: str | None, context: Mapping[str, Any] | None) -> LiveSession:
-        """Return the speaker's conversation for a key. Each principal has a separate one."""
-        session, first = self.speaking(key, context)
-        if not key:
-            return session
-        for left in (first, self._speaking.pop(key, None)):
-            if left is not None and left.id != session.id:
-                self.follower(left).leave()
-        self._speaking[key] = session
-        if len(self._speaking) > MOST_SESSIONS:
-            self._speaking.popitem(last=False)
-        if session.id != key:
-            self.follower(session, is_linked=True)
-        return session
-
-    def follower(self, session: LiveSession, *, is_linked: bool = False) -> Follower:
-        """Return the follower of a session. Some clients send the whole history each time."""
-        follower = self._followers.pop(session.id, None)
-        if follower is None or follower.session is not session:
-            follower = Follower(session, is_linked=is_linked, makes_calls=False)
-        self._followers[session.id] = follower
-        if len(self._followers) > MOST_SESSIONS:
-            self._followers.popitem(last=False)
-        return follower
-
-    def speaking(self, key: str | None, context: Mapping[str, Any] | None) -> tuple[LiveSession, LiveSession | None]:
-        """Return the current speaker's session. If the conversation's own session has another principal, return that
-        session too. Reads the log.
-        """
-        session = self.get(key, context)
-        if not key or not (context or session.may_be_handed_over):
-            return session, None
-        try:
-            session.vouch(context or {})
-            return session, None
-        except AnotherPrincipal:
-            if self.shield.log is not None:
-                with self._lock:
-                    # The session may have this context even if the log names another principal.
-                    self._kept.pop(key, None)
-            own = self.get(linked(key, context), context)
-            own.vouch(context or {})
-            return own, self.get(key, {})
-
-    def get(self, key: str | None, context: Mapping[str, Any] | None = None) -> LiveSession:
-        """Return the session of a conversation. Pass `context` if the initial context is not the default."""
-        given = self._context if context is None else context
-        if not key:
-            return self.shield.session(context=given, lacks=NO_KEY)
-        with self._lock:
-            session = self._kept.get(key)
-            if session is None:
-                is_lost = key in self._forgotten and self.shield.log is None
-                lacks = FORGOTTEN if is_lost else ""
-                session = self._kept[key] = self.shield.session(key, context=given, lacks=lacks)
-            self._kept.move_to_end(key)
-            while len(self._kept) > self._most:
-                # A new session would not know the earlier look-ups and writes.
-                self._forgotten.add(self._kept.popitem(last=False)[0])
-            return session
-
-
 MOST = 10_000
-"""The number of conversations whose last tool list is kept."""
+"""The number of conversations to keep in memory, and of those whose last tool list is kept."""
 Hidden = frozenset[str]
 HEADER = "bylaw-conversation"
 """The HTTP header in which a gateway names the conversation. It overrides the call's own value."""
@@ -213,7 +128,7 @@ class ShieldMiddleware(Middleware):
         self._fronts = fronts
         fronts.drops_notes = not all(map(shows_all, self._tools.values()))
         self._links = links
-        self._sessions = Sessions(shield, context=context)
+        self._followers = Followers(shield, lambda given: given or None, most=MOST, passes_history=False)
         self._context = dict(context or {})
         self._key_argument = key_argument
         self._conversation = conversation
@@ -260,10 +175,10 @@ class ShieldMiddleware(Middleware):
             meta = (request.meta if request is not None else None) or {}
             agent = agent_in(meta)
             round, answer = take_round(request)
-            given = (self._key(meta, arguments), self._vouched(request, meta))
-            session = await anyio.to_thread.run_sync(self._sessions.taken_up, *given, limiter=self._deciding)
+            follower = await self._follower(self._key(meta, arguments), self._vouched(request, meta))
+            session = follower.session
             # An inner agent's client may let a model answer for the user.
-            call = _Call(session, tool, self._own(tool, arguments), meta, agent, not agent and can_ask(request))
+            call = _Call(follower, tool, self._own(tool, arguments), meta, agent, not agent and can_ask(request))
             decision, id = await anyio.to_thread.run_sync(self._decide, call, round, answer, id, limiter=self._deciding)
             if self._hiding is not None and await anyio.to_thread.run_sync(self._lists_anew, self._hiding, session):
                 await self._hiding.announce(request)
@@ -313,6 +228,9 @@ class ShieldMiddleware(Middleware):
             self._under_way[session.id] -= 1
             self._under_way += Counter()
 
+    async def _follower(self, key: str | None, context: dict[str, Any]) -> Follower:
+        return await anyio.to_thread.run_sync(self._followers.get, key or "", context, limiter=self._deciding)
+
     def _new_id(self) -> str:
         return f"{self._name}-{next(self._numbers)}"
 
@@ -328,7 +246,7 @@ class ShieldMiddleware(Middleware):
         if (round.question or round.card) and not call.agent:
             if said is not None:
                 # The user's text before the answer may be a refusal.
-                self._sessions.follower(session).follow(self._handed.own(session, said))
+                call.follower.follow(self._handed.own(session, said))
             session.channel.puts_cards = take(session, answer, question=round.question, card=round.card)
             return self._decide_now(call, id), id
         turn = turn_in(call.meta)
@@ -337,7 +255,7 @@ class ShieldMiddleware(Middleware):
         if said is not None:
             # The agent's final text belongs to its current turn, which continues.
             heard = _up_to_the_user(said) if is_same else said
-            self._sessions.follower(session).follow(self._handed.own(session, heard))
+            call.follower.follow(self._handed.own(session, heard))
         elif not (is_same or round.call or (call.agent and self._under_way[session.id])):
             # There are no new messages while the main agent waits for a call of an inner agent.
             session.channel.reports_user = False
@@ -411,8 +329,7 @@ class ShieldMiddleware(Middleware):
         meta = (request.meta if request is not None else None) or {}
         key = self._key(meta, {})
         if key is not None:
-            given = (key, self._vouched(request, meta))
-            session = await anyio.to_thread.run_sync(self._sessions.taken_up, *given, limiter=self._deciding)
+            session = (await self._follower(key, self._vouched(request, meta))).session
         await anyio.to_thread.run_sync(self._handed.note, session, way, parts, self._new_id())
 
     async def _bring_along(self, session: LiveSession | None, parts: list[dict[str, str]]) -> None:
@@ -451,9 +368,10 @@ class ShieldMiddleware(Middleware):
         )
 
     def _hidden_now(self, hiding: Hiding, key: str, context: dict[str, Any], said: Any) -> Hidden:
-        session = self._sessions.taken_up(key, context)
+        follower = self._followers.get(key, context)
+        session = follower.session
         if said is not None:
-            self._sessions.follower(session).follow(self._handed.own(session, said))
+            follower.follow(self._handed.own(session, said))
         hidden = hiding.hidden(session)
         hiding.tell(session, hidden)
         return hidden
@@ -520,13 +438,17 @@ def _up_to_the_user(said: list[Part]) -> list[Part]:
 
 
 class _Call(Struct, frozen=True):
-    session: LiveSession
+    follower: Follower
     tool: str
     arguments: dict[str, Any]
     meta: Mapping[str, Any]
     agent: str
     """The inner agent that makes the call, or an empty string for the main agent."""
     can_ask: bool
+
+    @property
+    def session(self) -> LiveSession:
+        return self.follower.session
 
 
 class _AsTold(Tool):
