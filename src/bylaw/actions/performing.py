@@ -5,19 +5,16 @@ call's own arguments, read by a suitable reader, or the page shown last.
 """
 
 import re
-import unicodedata
 from collections.abc import Container, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
-from functools import lru_cache
-from typing import Any, Literal, cast
-from urllib.parse import unquote_plus
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.actions.action import Action, Actions, Otherwise, PageTerms, ReadTerms
 from bylaw.actions.evidence import shows_facts
-from bylaw.actions.taking import Ambiguous, Kind, NotAtOnce, NotTaken, Take, names_element
+from bylaw.actions.part import LONGEST, Part, commands_in, fits, parts_in, paths_of, value_of
+from bylaw.actions.taking import Ambiguous, NotAtOnce, NotTaken, Take, names_element
 from bylaw.reading import Unreadable
 from bylaw.trace.event import Call, Event, Result
 
@@ -32,8 +29,6 @@ _CUT = re.compile(
 """Matches text that a log has shortened or masked: a mark at the end, or masking characters. `./...` is not a mark."""
 MOST = 50
 """The maximum number of actions in a call."""
-LONGEST = 200
-"""The maximum length of a part of a call in a message."""
 
 
 class Performed(Struct, frozen=True):
@@ -64,21 +59,6 @@ class Performed(Struct, frozen=True):
         calls = [(each.tool, each.arguments) for each in self.calls]
         arguments = self.shown.arguments if self.shown is not None else {}
         return calls, list(self.untold), self.unresolved, arguments
-
-
-class Part(Struct, frozen=True):
-    """A part of a call, found by a reader: a statement, a command or an element."""
-
-    kind: Kind
-    argument: str
-    value: Any
-    words: str
-    item: Mapping[str, Any] = {}
-    """The record of the part in a list of arguments. Empty if there is none."""
-    is_moved: bool = False
-    """Whether a command may run outside the first folder."""
-    target: Any = None
-    """The effect of the call on the element."""
 
 
 class Performing:
@@ -185,20 +165,10 @@ def _goes_on(action: Action) -> bool:
 def _may_move(call: Call) -> bool:
     texts = [each for each in call.arguments.values() if isinstance(each, str)]
     try:
-        return bool(call.fault) or any(each.program in _MOVING for text in texts for each in _commands(text))
+        return bool(call.fault) or any(each.program == "cd" for text in texts for each in commands_in(text))
     except Exception:
         # An unreadable command could do anything.
         return True
-
-
-_MOVING = frozenset(("cd", "pushd", "popd", "chdir"))
-
-
-@lru_cache(maxsize=64)
-def _commands(text: str) -> tuple[Any, ...]:
-    from bylaw.reading.shell import read_shell
-
-    return read_shell(text)
 
 
 class _OpenInstead(Exception):
@@ -281,7 +251,7 @@ class _Resolving:
         shells = {each.reads.argument for each in self._actions if each.reads is not None and each.kind == "shell"}
         for name in sorted(self._with_secrets):
             for text in _texts(self._call.arguments.get(name)):
-                found = secrets_in_command(text, _commands(text)) if name in shells else secrets_in(text)
+                found = secrets_in_command(text, commands_in(text)) if name in shells else secrets_in(text)
                 if found:
                     raise NotTaken(f"`{found[0][:6]}...` in `{name}` may be a password, key or token")
 
@@ -361,7 +331,7 @@ class _Resolving:
                 raise NotTaken(f"argument `{terms.argument}` is not text")
             if _CUT.search(text):
                 raise NotTaken(f"argument `{terms.argument}` may be truncated, and the missing part could do anything")
-            for found, words in _found(terms, text):
+            for found, words in parts_in(terms, text):
                 yield Part(terms.kind, terms.argument, found, words, is_moved=self._is_moved)
 
     def _fits(self, action: Action, part: Part) -> bool:
@@ -379,7 +349,7 @@ class _Resolving:
         if opens and action.effect != "write" and not self._pages.lists(part.value.address):
             return False
         terms = action.reads
-        return terms is not None and terms.argument == part.argument and _FITS[part.kind](terms, part, action)
+        return terms is not None and terms.argument == part.argument and fits(terms, part, action)
 
     def _made(self, action: Action, part: Part | None) -> Call:
         arguments: dict[str, Any] = {}
@@ -436,7 +406,7 @@ class _Resolving:
             from bylaw.actions.page_state import taken_from_page
 
             return taken_from_page(take, self._page, part.value, self._state.terms)
-        value: Any = _of_part(part, action, take.field)
+        value: Any = value_of(part, action, take.field)
         if value is None:
             raise NotTaken(f"`${take.source}.{take.field}` is unknown")
         return sorted(cast("frozenset[str]", value)) if isinstance(value, frozenset) else value
@@ -459,223 +429,3 @@ def _texts(value: Any) -> Iterator[str]:
             yield here
         elif isinstance(here, dict | list):
             waiting += cast("dict[str, Any]", here).values() if isinstance(here, dict) else cast("list[Any]", here)
-
-
-def _found(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:
-    match terms.kind:
-        case "sql":
-            from bylaw.reading.sql import read_sql
-
-            for statement in read_sql(text, terms.dialect, terms.declared):
-                yield statement, f"the statement `{statement.kind}`"
-        case "shell":
-            for command in _commands(text):
-                words = " ".join((command.program, *(each.text for each in command.words)))
-                yield command, f"the command `{words[:LONGEST]}`"
-        case "path":
-            from bylaw.reading.path import check_argument
-
-            check_argument(text, terms.root)
-            yield text, f"the path `{text[:LONGEST]}`"
-        case _:
-            from bylaw.reading.url import read_url
-
-            yield read_url(text), f"the address `{text[:LONGEST]}`"
-
-
-def _fits_statement(terms: ReadTerms, part: Part, action: Action) -> bool:
-    statement = part.value
-    if statement.writes and action.effect != "write":
-        return False
-    if terms.statements and statement.kind not in terms.statements:
-        return False
-    if terms.bounded is not None and statement.bounded is not terms.bounded:
-        return False
-    if terms.tables:
-        tables = statement.tables_written if statement.writes else statement.tables_read
-        if not tables:
-            return False
-        return all(any(pattern.occurs(table) for pattern in terms.tables) for table in tables)
-    return True
-
-
-def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
-    """Whether a command may match. A word that is not yet known may be anything."""
-    command = part.value
-    is_unasked = action.effect != "write" or bool(terms.commands) or bool(terms.runs) or bool(terms.ordinary)
-    if is_unasked and not _is_closed(terms, part):
-        return False
-    if command.writes is not (action.effect == "write") and (command.writes or terms.ordinary):
-        return False
-    if terms.programs and command.written not in terms.programs:
-        if command.program not in terms.programs:
-            return False
-        if not command.is_of_system:
-            raise NotTaken(f"`{command.written[:LONGEST]}` may be a different program from `{command.program}`")
-    if terms.privileged is not None and command.is_privileged is not terms.privileged:
-        return False
-    if terms.commands and not _is_spelled(command, terms):
-        return False
-    operands = command.operands
-    if not all(any(each is None or pattern.occurs(each) for each in operands) for pattern in terms.operands):
-        return False
-    if terms.options and not command.may_have_option(*terms.options):
-        return False
-    if terms.without_options and command.may_have_option(*terms.without_options):
-        return False
-    if terms.runs is not None and terms.runs is not _is_listed(terms, part):
-        return False
-    if terms.ordinary is not None and _is_of_ordinary_files(terms, command) is not terms.ordinary:
-        return False
-    if terms.settings is not None and _changes_settings(terms, command) is not terms.settings:
-        return False
-    return terms.inside is None or _is_inside(terms.root, part) is terms.inside
-
-
-def _is_closed(terms: ReadTerms, part: Part) -> bool:
-    """Whether everything in a command is known before it runs. `git` follows the settings of its folder."""
-    command = part.value
-    if command.program == "git" and (part.is_moved or not {"", terms.root}.issuperset(command.directories or "?")):
-        return False
-    return command.is_literal
-
-
-def _is_listed(terms: ReadTerms, part: Part) -> bool:
-    command = part.value
-    if command.files_written or command.files_read:
-        return False
-    fitting = [line for line in terms.run_lines if line.fits(command, may_be_elsewhere=part.is_moved)]
-    return any(
-        not terms.ordinary_names or all(_is_file_or_folder(each, terms) for each in line.paths_of(command))
-        for line in fitting
-    )
-
-
-def _is_file_or_folder(path: str, terms: ReadTerms) -> bool:
-    return path == "." or path.endswith("/") or _is_ordinary(path.partition("::")[0], terms)
-
-
-def _is_of_ordinary_files(terms: ReadTerms, command: Any) -> bool:
-    """Whether a command shows and changes ordinary files only."""
-    form = command.form
-    if form is None or not all(_is_ordinary(each, terms) for each in form.shown):
-        return False
-    return all(each.endswith("/") or _is_ordinary(each, terms) for each in form.changed)
-
-
-def _changes_settings(terms: ReadTerms, command: Any) -> bool:
-    """Whether a command may change a file that programs obey or run."""
-    changed = None if command.form is None else command.from_start(command.form.changed)
-    return changed is None or any(_is_setting(each, terms) for each in changed)
-
-
-def _is_ordinary(path: str, terms: ReadTerms) -> bool:
-    name = path.rpartition("/")[2]
-    return any(fnmatchcase(name, each) for each in terms.ordinary_names)
-
-
-def _is_setting(path: str, terms: ReadTerms) -> bool:
-    """Whether a part of a path makes programs obey or run the file."""
-    place = _place(terms, path)
-    parts = unicodedata.normalize("NFKC", place.inside or place.path).casefold().split("/")
-    return any(fnmatchcase(part, each.casefold()) for part in parts for each in terms.setting_names)
-
-
-def _is_spelled(command: Any, terms: ReadTerms) -> bool:
-    """Whether a pattern matches the whole command, and only the words of the command affect what it does."""
-    if not command.is_of_system or (command.is_privileged and not terms.privileged):
-        return False
-    line = command.spelled
-    return line is not None and any(pattern.occurs(line) for pattern in terms.commands)
-
-
-def _is_inside(root: str, part: Part) -> bool | Literal["unknown"]:
-    """Whether everything that a command may name, and the folder it runs in, is in a folder."""
-    try:
-        return not _outside(root, part)
-    except (NotTaken, Unreadable):
-        return "unknown"
-
-
-def _outside(root: str, part: Part) -> list[str]:
-    """Return what a command names outside of a folder. Raises NotTaken or Unreadable if this is unknown."""
-    from bylaw.reading.path import resolve_path
-
-    paths = paths_of(part)
-    here = [each for each in part.value.directories or () if each]
-    return [path for path in (*here, *paths) if not resolve_path(path, root).is_inside]
-
-
-def paths_of(part: Part) -> list[str]:
-    """Return the words in a command that may name files, relative to its folder. Raises NotTaken if a word is
-    unknown.
-    """
-    command = part.value
-    if command.paths is None:
-        raise NotTaken("a word of the command or its working folder is unknown until the command runs")
-    if part.is_moved and not all(path.startswith("/") for path in command.paths):
-        raise NotTaken("an earlier command may have changed the folder; use absolute paths")
-    return list(command.paths)
-
-
-def _of_command(part: Part, action: Action, field: str) -> Any:
-    command = part.value
-    match field:
-        case "outside" if action.reads is not None:
-            return _outside(action.reads.root, part)
-        case "privileged":
-            return command.is_privileged
-        case "paths":
-            return paths_of(part)
-        case "words":
-            return [word.text for word in command.words]
-        case "files_written" | "files_read":
-            words = getattr(command, field)
-            return command.from_start(word.text for word in words) if all(word.is_exact for word in words) else None
-        case "shown":
-            return None if command.form is None else list(command.form.shown)
-        case "operands":
-            return None if None in command.operands else list(command.operands)
-        case _:
-            return getattr(command, field)
-
-
-def _of_part(part: Part, action: Action, field: str) -> Any:
-    if part.kind == "shell":
-        return _of_command(part, action, field)
-    if part.kind == "path" and action.reads is not None:
-        place = _place(action.reads, part.value)
-        return place.is_inside if field == "inside" else place.path
-    return part.value.is_private if field == "private" else getattr(part.value, field)
-
-
-def _place(terms: ReadTerms, path: str) -> Any:
-    from bylaw.reading.path import resolve_path
-
-    return resolve_path(path, terms.root)
-
-
-def _fits_path(terms: ReadTerms, part: Part, action: Action) -> bool:
-    place = _place(terms, part.value)
-    if terms.ordinary is not None and _is_ordinary(place.path, terms) is not terms.ordinary:
-        return False
-    if terms.settings is not None and _is_setting(part.value, terms) is not terms.settings:
-        return False
-    return terms.inside is None or place.is_inside is terms.inside
-
-
-def _fits_url(terms: ReadTerms, part: Part, action: Action) -> bool:
-    url = part.value
-    query = unquote_plus(url.query)
-    conditions = (
-        (terms.scheme, url.scheme), (terms.host, url.host), (terms.path, url.path), (terms.query, query),
-    )  # fmt: skip
-    return all(pattern is None or (value is not None and pattern.occurs(value)) for pattern, value in conditions)
-
-
-_FITS: Mapping[Kind, Any] = {
-    "sql": _fits_statement,
-    "shell": _fits_command,
-    "path": _fits_path,
-    "url": _fits_url,
-}
