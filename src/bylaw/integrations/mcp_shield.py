@@ -7,8 +7,9 @@ Everything else passes through. The text of resources and prompts is recorded as
 import itertools
 import uuid
 from collections import Counter, OrderedDict
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -78,24 +79,23 @@ class Hiding:
         self.listeners = listeners
         """Clients that listen for changes, in the protocol without sessions."""
 
-    def hidden(self, session: LiveSession) -> Hidden:
-        """Return the tools that are not needed for the user's words so far. The set is empty if the user has said
-        nothing.
+    def update(self, session: LiveSession) -> tuple[Hidden, bool]:
+        """Return the tools that the user's words so far do not need, and whether they have changed. The set is empty if
+        the user has said nothing.
         """
-        allowance = session.allowance
-        if allowance is None:
-            return frozenset()
-        # A generic tool is needed if any of its actions is needed.
-        needed = {name for each in self._tools.values() if allowance.may_need(each) for name in (each.name, *each.of)}
-        return frozenset(self._tools.keys() - needed)
-
-    def tell(self, session: LiveSession, hidden: Hidden) -> bool:
-        """Record a tool list. Return True if it has changed."""
+        allowance, hidden = session.allowance, Hidden()
+        if allowance is not None:
+            # A generic tool is needed if any of its actions is needed.
+            tools = self._tools.values()
+            hidden = Hidden(
+                self._tools.keys()
+                - {name for each in tools if allowance.may_need(each) for name in (each.name, *each.of)}
+            )
         before = self._told.pop(session.id, Hidden())
         self._told[session.id] = hidden
         if len(self._told) > MOST:
             self._told.popitem(last=False)
-        return before != hidden
+        return hidden, before != hidden
 
     async def announce(self, request: Any) -> None:
         """Ask the client to request the tool list again."""
@@ -180,7 +180,7 @@ class ShieldMiddleware(Middleware):
             # An inner agent's client may let a model answer for the user.
             call = _Call(follower, tool, self._own(tool, arguments), meta, agent, not agent and can_ask(request))
             decision, id = await anyio.to_thread.run_sync(self._decide, call, round, answer, id, limiter=self._deciding)
-            if self._hiding is not None and await anyio.to_thread.run_sync(self._lists_anew, self._hiding, session):
+            if self._hiding is not None and (await anyio.to_thread.run_sync(self._hiding.update, session))[1]:
                 await self._hiding.announce(request)
             if call.can_ask and not decision.allowed:
                 if not needs_rounds(request):
@@ -333,11 +333,9 @@ class ShieldMiddleware(Middleware):
         await anyio.to_thread.run_sync(self._handed.note, session, way, parts, self._new_id())
 
     async def _bring_along(self, session: LiveSession | None, parts: list[dict[str, str]]) -> None:
-        """Record the resources in a tool's result. This must not fail, because the call has already run."""
-        try:
-            await anyio.to_thread.run_sync(self._handed.note, session, RESOURCE, parts, self._new_id())
-        except Exception as error:
-            tell(error, "the data that came with a result is not in the log")
+        """Record the resources in a tool's result."""
+        note = partial(self._handed.note, session, RESOURCE, parts, self._new_id())
+        if not await self._logged(note, "the data that came with a result is not in the log"):
             self._handed.note(None, RESOURCE, parts, "")
 
     async def on_list_tools(self, context: Any, call_next: Any) -> list[Any]:
@@ -372,12 +370,8 @@ class ShieldMiddleware(Middleware):
         session = follower.session
         if said is not None:
             follower.follow(self._handed.own(session, said))
-        hidden = hiding.hidden(session)
-        hiding.tell(session, hidden)
+        hidden, _ = hiding.update(session)
         return hidden
-
-    def _lists_anew(self, hiding: Hiding, session: LiveSession) -> bool:
-        return hiding.tell(session, hiding.hidden(session))
 
     async def _gone(self) -> str:
         try:
@@ -408,28 +402,33 @@ class ShieldMiddleware(Middleware):
         return {name: value for name, value in arguments.items() if name != self._key_argument}
 
     async def _interrupt(self, session: LiveSession | None, id: str, decision: Decision) -> None:
-        """Record that the server needs more input. Until then, the call is neither done nor refused."""
-        if session is None:
-            return
-        try:
-            await anyio.to_thread.run_sync(session.interrupt, id, decision)
-        except Exception as error:
-            # A repeated call is decided again, and its confirmation is no longer valid.
-            tell(error, f"the question about `{decision.tool}` is not in the log")
+        """Record that the server needs more input. Until then, the call is neither done nor refused.
+
+        If this fails, a repeated call is decided again, and its confirmation is no longer valid.
+        """
+        if session is not None:
+            what = f"the question about `{decision.tool}` is not in the log"
+            await self._logged(partial(session.interrupt, id, decision), what)
 
     async def _record(self, session: LiveSession | None, id: str, content: Any = "", **told: Any) -> None:
+        """Record a result. If this fails, the agent still gets the result, but it is not recorded as seen."""
+
         def keep(session: LiveSession) -> None:
             session.result(content, id=id, **told)
             # Clients do not announce the end of a conversation.
             session.flush()
 
-        if session is None:
-            return
+        if session is not None:
+            await self._logged(partial(keep, session), f"the answer to call {id} is not in the log")
+
+    async def _logged(self, work: Callable[[], Any], what: str) -> bool:
+        """Return whether the work on the log was done. It must not raise an error, because the call may have run."""
         try:
-            await anyio.to_thread.run_sync(keep, session)
+            await anyio.to_thread.run_sync(work)
         except Exception as error:
-            # The agent gets the result, but the log does not contain it yet, so it is not recorded as seen.
-            tell(error, f"the answer to call {id} is not in the log")
+            tell(error, what)
+            return False
+        return True
 
 
 def _up_to_the_user(said: list[Part]) -> list[Part]:
