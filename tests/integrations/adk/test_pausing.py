@@ -30,7 +30,7 @@ def script(contents: list[Any]) -> Any:
     return pausing.script(told.name, str(told.response.get("result", told.response)), first)
 
 
-def insists(contents: list[Any], where: str = "A person has to decide") -> Any:
+def insists(contents: list[Any], where: str = "A reviewer must decide") -> Any:
     """Makes the call again where it waits for a person: ADK does not stop the same call twice."""
     said = script(contents)
     return [("extend_rental", EXTEND)] if isinstance(said, str) and where in said else said
