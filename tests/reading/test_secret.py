@@ -97,4 +97,4 @@ def test_a_call_with_a_secret_is_shown_to_a_person(tool: str, arguments: dict[st
     with Shield("coding-agent") as shield, shield.session("x") as session:
         decision = session.decide(tool, arguments)
         assert decision.answer == "ask"
-        assert "may be a password, key or token" in str(decision.to_agent)
+        assert "may be a password, key or token" in decision.feedback
