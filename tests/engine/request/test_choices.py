@@ -1,5 +1,6 @@
 """Choices, bounds, shares and times: code finds the places, and a look settles which value the request asks for."""
 
+import json
 import time
 from typing import Any
 
@@ -100,6 +101,23 @@ def test_a_free_time_needs_a_look_and_a_period_has_its_length() -> None:
     assert decided(text, "book", call, [], *stated, lasting) == "allow"
     longer = {**call, "end_time": "2026-05-01 14:00"}
     assert looked_at(text, "book", longer, [], *stated, lasting) == ("ask", [])
+
+
+def test_a_stated_time_that_has_to_be_free_is_left_to_the_look() -> None:
+    text = "Book lunch at 2026-05-01 12:00 for an hour if I am free then."
+    title, ends = Slot("title", "said", spans(text, "lunch")), Slot("end_time", "free", minutes=60)
+    starts = Slot("start_time", "said", spans(text, "2026-05-01 12:00"), clear=True)
+    call = {"title": "lunch", "start_time": "2026-05-01 12:00", "end_time": "2026-05-01 13:00"}
+    assert decided(text, "book", call, [], title, starts, ends) == "ask"
+    assert looked_at(text, "book", call, [], title, starts, ends) == ("allow", [("start_time",)])
+
+
+def test_a_limit_on_the_record_is_left_to_the_look_even_where_the_agent_may_choose() -> None:
+    text = "Reserve some inn in Riga, below 100 a night."
+    inns: Read = ("get_inns", {"city": "Riga"}, json.dumps([{"inn": "Plaza", "price": 300}]))
+    chosen = Slot("inn", "free", limits=(Limit("price", most="100"),))
+    assert decided(text, "reserve_inn", {"inn": "Plaza"}, [inns], chosen) == "ask"
+    assert looked_at(text, "reserve_inn", {"inn": "Plaza"}, [inns], chosen) == ("allow", [("inn",)])
 
 
 def test_words_are_what_the_model_says_they_mean() -> None:

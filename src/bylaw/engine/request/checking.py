@@ -131,20 +131,21 @@ class Check:
         if slot.said and self._saying.is_at_another_time(slot, kind, str(value)):
             return self._objection("not_said", slot, value)
         if slot.said and self._saying.is_fixed(slot, kind, value):
-            return None
+            # The user stated the time, and that it must be free.
+            return self._objection("in_part", slot, value) if slot.clear else None
         if slot.fill == "said":
             return self._object_to_part(slot, kind, value, arguments)
         if any(fits(limit.field, slot.name) and is_beyond(limit, str(value)) for limit in slot.limits):
             return self._objection("too_much", slot, value)
         if kind == "text" and isinstance(value, str):
             return self._object_to_text(slot, value, arguments)
-        if kind in ("number", "moment"):
-            why = self._object_to_figure(slot, kind, value) or self._unsettled(slot)
-            return self._objection(why, slot, value) if why else None
         is_new = kind == "name" and self._view.trace(value).source == "agent"
-        if slot.fill == "free" and (kind == "flag" or is_new):
-            return None
-        return self._object_to_source(slot, value)
+        if kind in ("number", "moment"):
+            why = self._object_to_figure(slot, kind, value)
+        else:
+            why = None if slot.fill == "free" and (kind == "flag" or is_new) else self._object_to_source(slot, value)
+        why = why or self._unsettled(slot)
+        return self._objection(why, slot, value) if why else None
 
     def _object_to_part(
         self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]
@@ -199,20 +200,21 @@ class Check:
         return None if number is None else object_to_amount(self._view, self._naming, slot, number, is_one=is_one)
 
     def _unsettled(self, slot: Slot) -> Why | None:
-        """Return the objection to a value that only the second look can settle: one of several, or a free time."""
-        if slot.choice is not None or (slot.limits and slot.fill == "found"):
+        """Return the objection to a value that only the second look can settle: one of several, one whose record has a
+        limit, or a free time.
+        """
+        is_limited = any(slot.fill == "found" or not fits(each.field, slot.name) for each in slot.limits)
+        if slot.choice is not None or is_limited:
             return "not_chosen"
         return "in_part" if slot.clear else None
 
-    def _object_to_source(self, slot: Slot, value: str | float) -> Objection | None:
-        """Object unless the value appears in one of its argument's sources, and is not one of several."""
+    def _object_to_source(self, slot: Slot, value: str | float) -> Why | None:
         is_found = any(
             (sight.source == "record" and not slot.sources)
             or any(self._naming.is_of(source, sight, value) for source in slot.sources)
             for sight in self._view.sights(plain_link(value), confirmed=bool(slot.sources))
         )
-        why = self._unsettled(slot) if is_found else "not_found"
-        return self._objection(why, slot, value) if why else None
+        return None if is_found else "not_found"
 
     def _is_recorded(self, value: str | float) -> bool:
         return any(sight.source == "record" for sight in self._view.sights(value, confirmed=True))
