@@ -9,7 +9,7 @@ import pytest
 
 from bylaw.align.grader import Gold, Grader, ModelJudge, UngradedError, gold_of
 from bylaw.align.reward import PAPER, Switches
-from bylaw.align.training.stage import graded, grades, scorer
+from bylaw.align.training.stage import graded, scorer
 from bylaw.errors import UsageError
 from bylaw.llm import Answer, Request
 from bylaw.llm.chat import ChatError
@@ -176,9 +176,9 @@ def test_many_outputs_are_graded_quickly() -> None:
 def test_stage_3_counts_the_terms_it_is_asked_for_and_compliance_by_its_weight() -> None:
     change = {"patient_id": "P001", "membership_id": "M1", "new_tier": "silver"}  # a balance is owed, and was seen
     call = json.dumps({"name": "change_membership", "arguments": change})
-    totals = [grades([call], [ROW], said)[0]["total"] for said in ("full", "full+vc", "tf+pr+hp+lp+vc", "tf+vc=3")]
+    totals = [scorer(said)([call], [ROW])[0]["total"] for said in ("full", "full+vc", "tf+pr+hp+lp+vc", "tf+vc=3")]
     assert totals[1] == totals[2] == totals[0] - 1
-    assert totals[3] == grades([call], [ROW], "tf")[0]["total"] - 3
+    assert totals[3] == scorer("tf")([call], [ROW])[0]["total"] - 3
     for said in ("tf+xx", "vc=", "tf=2", "vc=0", "vc=-1", "vc=nan", "vc=much"):
         with pytest.raises(UsageError):
             scorer(said)

@@ -1,14 +1,13 @@
-"""Runs the guards to find the policies served by a look-up, question, statement or call in a turn.
+"""Finds the policies that a turn serves, by running the guards of the write that the turn works towards.
 
-The turn works towards a write. The guards of the write run twice: on the facts that the agent had seen before the turn,
-and on those that it had seen afterwards. A look-up or question serves the policies whose result changes.
+The guards run twice: on the facts seen before the turn, and on those seen after it. A look-up or question serves the
+policies whose result changes.
 
-Notes put comparisons by a guard into words for verified thoughts. A guard may compare `starts_at - now() >= hours(24)`.
-A thought with only the start would leave the calculation to a small model. So the thought contains the result: `24
-hours from now is 2025-03-13 09:00: later`.
+Notes put the comparisons of a guard into words for verified thoughts, so that a small model need not calculate. For
+`starts_at - now() >= hours(24)`, the note is `24 hours from now is 2025-03-13 09:00: later`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -62,6 +61,17 @@ def notes_of(
     return tuple(dict.fromkeys(run.notes))
 
 
+def _noting(name: str, note: Callable[[Any, Any, Any], None]) -> Callable[[Any, Any, Any], Any]:
+    """Return a comparison of guards that first takes a note."""
+    plain = getattr(GuardRun, name)
+
+    def compare(run: Any, one: Any, other: Any) -> Any:
+        note(run, one, other)
+        return plain(run, one, other)
+
+    return compare
+
+
 class _Noting(GuardRun):
     """A run that records its comparisons."""
 
@@ -93,30 +103,6 @@ class _Noting(GuardRun):
         value = super().subtract(one, other)
         self.gaps.append((value, one, other))
         return value
-
-    def less(self, one: Any, other: Any) -> Any:
-        self.compared(one, other)
-        return super().less(one, other)
-
-    def at_most(self, one: Any, other: Any) -> Any:
-        self.compared(one, other)
-        return super().at_most(one, other)
-
-    def more(self, one: Any, other: Any) -> Any:
-        self.compared(one, other)
-        return super().more(one, other)
-
-    def at_least(self, one: Any, other: Any) -> Any:
-        self.compared(one, other)
-        return super().at_least(one, other)
-
-    def equal(self, one: Any, other: Any) -> Any:
-        self.matched(one, other)
-        return super().equal(one, other)
-
-    def differ(self, one: Any, other: Any) -> Any:
-        self.matched(one, other)
-        return super().differ(one, other)
 
     def within(self, value: Any, container: Any) -> Any:
         answer = super().within(value, container)
@@ -194,6 +180,10 @@ class _Noting(GuardRun):
     def note(self, fact: Fact, words: str) -> None:
         self.notes.append(Note(fact, words))
 
+    less, at_most = _noting("less", compared), _noting("at_most", compared)
+    more, at_least = _noting("more", compared), _noting("at_least", compared)
+    equal, differ = _noting("equal", matched), _noting("differ", matched)
+
     # The source of a value.
 
     def fact_of(self, value: Any) -> Fact | None:
@@ -239,9 +229,7 @@ def _written(value: Any) -> str:
 
 
 def _span(span: timedelta) -> str:
-    """Return a duration in days if it is longer than two days and has no hours, otherwise in hours or minutes, as in
-    policies.
-    """
+    """Return a duration as policies write it: in days if it is three or more whole days, else in hours or minutes."""
     minutes = round(abs(span).total_seconds() / 60)
     for size, unit in ((1440, "day"), (60, "hour"), (1, "minute")):
         count, rest = divmod(minutes, size)
@@ -295,9 +283,7 @@ class Bearing(Struct, frozen=True):
     denials: tuple[str, ...] = ()
     """The reasons given by the guards that deny."""
     is_settled: bool = False
-    """Whether every guard permits the write, given the facts seen. If the turn is the write itself, it must also comply
-    with every rule.
-    """
+    """Whether every guard permits the write, given the facts seen. A write must also comply with every rule."""
 
     @property
     def required(self) -> frozenset[str]:

@@ -27,7 +27,6 @@ from bylaw.align.lesson import (
     Lesson,
     LessonSeries,
     Thoughts,
-    Turn,
     acts,
     gold,
     lessons_of,
@@ -107,9 +106,7 @@ def turn_rows(
 
 
 def is_graded(lesson: Lesson) -> bool:
-    """Whether a model's output for this turn can be graded without a judge. The turn must be a call or a text with
-    slots.
-    """
+    """Whether outputs for this turn can be graded without a judge: it is a call, or a text with slots."""
     return lesson.call is not None or bool(lesson.slots)
 
 
@@ -329,22 +326,14 @@ def marked_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Iter
             f"{trajectory.id}@{call['step']}",
             verdict,
             tuple(broken),
-            tuple(_prompt(system_message(pack, "none"), made, turn)),
+            tuple(messages_of(system_message(pack, "none"), made, upto=turn)),
             made[turn].answer,
             _lacked(against, judged.criterion) if verdict in FLAGGED else "",
         )
 
 
-def _prompt(system: str, made: Sequence[Turn], upto: int) -> Iterator[dict[str, Any]]:
-    yield {"role": "system", "content": system}
-    for turn, each in enumerate(made[: upto + 1]):
-        yield from ({"role": role, "content": content} for role, content in each.heard)
-        if turn < upto:
-            yield {"role": "assistant", "content": each.answer}
-
-
 def _verdict(call: Mapping[str, Any], criterion: Criterion) -> str | None:
-    """Return True if a guard or rule flags the call, False if the call is right, and None if undecided."""
+    """Return the verdict of a guard, or `rule` if only a rule flags the call. None if the call is undecided."""
     verdict = call[criterion]
     if verdict in FLAGGED:
         return verdict

@@ -1,6 +1,4 @@
-"""Practice tasks, scripted users and tools for agents that work with a pack. Packages register a desk under
-`bylaw.desks`.
-"""
+"""Practice tasks for agents, with scripted users and tools. Packages register a desk for their pack: `bylaw.desks`."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -70,9 +68,7 @@ class Expert(Protocol):
 
 
 class Desk(Protocol):
-    """The practice tasks of a pack. Only `tasks` is needed to evaluate an agent, so other methods may return
-    nothing.
-    """
+    """The practice tasks of a pack. An evaluation needs only `tasks`; the other methods may return nothing."""
 
     @property
     def parts(self) -> Sequence[str]:
@@ -149,9 +145,7 @@ def endpoint(address: str, model: str) -> Generate:
 
 
 def as_chat(message: ChatMessage) -> tuple[Any, str]:
-    """Return the role and content of a message. Tool results become user messages, because calls are plain text
-    here.
-    """
+    """Return the role and content of a message. Tool results become user messages, as calls are plain text."""
     if message["role"] == "tool":
         return "user", f"<tool_response>\n{message['content']}\n</tool_response>"
     return message["role"], message["content"]

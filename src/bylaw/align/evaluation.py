@@ -176,9 +176,7 @@ def recall(pack: str, outcome: Outcome) -> tuple[int, int]:
 
 
 def judged_writes(task: Task, outcome: Outcome) -> list[Verdict]:
-    """Return the verdicts on the writes in an episode, by the pack's own criterion. Writes that a shield stopped are
-    left out.
-    """
+    """Return the verdicts on the writes that ran in an episode, by the pack's own criterion."""
     pack = pack_named(task.pack)
     session = Session(pack, world=world_of(pack, task.rows))
     for event in outcome.events:

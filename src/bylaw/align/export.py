@@ -1,12 +1,8 @@
-"""Exports the data sets and the reward for several trainers: TRL, verl, ms-swift and verifiers. Imports none of these
-libraries.
+"""Exports the data sets and the reward for TRL, verl, ms-swift and verifiers, without importing them.
 
-Rows have no `tools` column, because the system message lists the tools. With such a column, a template would list them
-again in another format. The chat template is exported too, because some models have a template that drops thoughts from
-earlier turns.
-
-Each reward takes a `Grader`. The rows come from `bylaw align data`: `required`, `expected`, `slots` and, if available,
-`prompt`.
+Rows have no `tools` column: the system message already lists the tools, and a chat template would list them again in
+another format. The chat template is exported too, because the templates of some models drop the thoughts of earlier
+turns.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -112,6 +108,20 @@ def pinned_grader(pack: str, digest: str) -> Grader:
     return Grader(held)
 
 
+def _totals(grader: Grader, outputs: Sequence[str], prompts: Iterable[Any], columns: Mapping[str, Any]) -> list[float]:
+    """Return the total reward of each output. The messages in `prompts` show the guards the facts of the case."""
+    held = {name: cast(Sequence[Any], columns[name]) for name in GRADED if columns.get(name) is not None}
+    return [
+        grader.grade(output, gold_of({name: values[place] for name, values in held.items()} | _prompted(prompt))).total
+        for place, (output, prompt) in enumerate(zip(outputs, prompts, strict=True))
+    ]
+
+
+def _prompted(prompt: Any) -> dict[str, Any]:
+    """Return a prompt as a part of a row. Empty if the messages are unknown."""
+    return {} if prompt is None or isinstance(prompt, str) else {"prompt": prompt}
+
+
 def for_trl(grader: Grader) -> Callable[..., list[float]]:
     """Return a reward function for TRL's GRPO. TRL passes prompts, completions and other columns as lists.
 
@@ -121,12 +131,7 @@ def for_trl(grader: Grader) -> Callable[..., list[float]]:
     def bylaw_reward(
         *, prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Any = None, **columns: Any
     ) -> list[float]:
-        rows = _rows(columns, len(completions))
-        texts = [output_of(completion) for completion in completions]
-        return [
-            grader.grade(text, gold_of(row if isinstance(prompt, str) else {**row, "prompt": prompt})).total
-            for text, row, prompt in zip(texts, rows, prompts, strict=True)
-        ]
+        return _totals(grader, [output_of(completion) for completion in completions], prompts, columns)
 
     return bylaw_reward
 
@@ -145,9 +150,7 @@ def for_verl(grader: Grader) -> Callable[..., dict[str, float]]:
         **_: Any,
     ) -> dict[str, float]:
         row = msgspec.json.decode(ground_truth) if isinstance(ground_truth, str) else ground_truth
-        prompt = (extra_info or {}).get("prompt")
-        gold = gold_of({**row, **({} if prompt is None else {"prompt": prompt})})
-        found = grader.grade(solution_str, gold)
+        found = grader.grade(solution_str, gold_of({**row, **_prompted((extra_info or {}).get("prompt"))}))
         return {"score": found.total, **{n: float(value or 0) for n, value in msgspec.to_builtins(found).items()}}
 
     return compute_score
@@ -161,11 +164,8 @@ class ForSwift:
 
     def __call__(self, completions: Sequence[str], **columns: Any) -> list[float]:
         messages = columns.get("messages") or [None] * len(completions)
-        rows = _rows(columns, len(completions))
-        return [
-            self._grader.grade(text, gold_of({**row, **({} if said is None else {"prompt": list(said)[:-1]})})).total
-            for text, row, said in zip(completions, rows, messages, strict=True)
-        ]
+        prompts = [None if said is None else list(said)[:-1] for said in messages]
+        return _totals(self._grader, completions, prompts, columns)
 
 
 class _Said(Protocol):
@@ -178,9 +178,7 @@ class _Said(Protocol):
 
 
 def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
-    """Return a reward for verifiers. The task has the row under `gold`, and the turn is the first message from the
-    model.
-    """
+    """Return a reward for verifiers. It grades the first message from the model against `gold`, the row of the task."""
 
     async def bylaw_reward(task: Any, trace: _Said) -> float:
         first = trace.assistant_messages[0] if trace.assistant_messages else None
@@ -218,8 +216,3 @@ def _plain(message: Any) -> dict[str, Any]:
     if isinstance(message, Mapping):
         return dict(cast(Mapping[str, Any], message))
     return cast(dict[str, Any], message.model_dump())
-
-
-def _rows(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
-    held = {name: cast(Sequence[Any], columns[name]) for name in GRADED if columns.get(name) is not None}
-    return [{name: values[place] for name, values in held.items()} for place in range(count)]

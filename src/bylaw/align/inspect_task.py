@@ -27,9 +27,7 @@ Held = Literal["none", "agent", "live", "show"]
 
 @task
 def tasks(pack: str = "clinic", part: str = "development", policy: PolicyPlace = "none", shield: Held = "none") -> Task:
-    """Return the tasks of a pack. `part` is development or test. With `policy=context`, the prompt contains the
-    policy.
-    """
+    """Return a pack's tasks. `part` is development or test. With `policy=context`, the prompt contains the policy."""
     known = {each.id: each for each in load_tasks(part, pack)}
     held = pack_named(pack)
     samples = [

@@ -35,8 +35,7 @@ class Lesson(Struct, frozen=True):
     heard: tuple[tuple[str, str], ...]
     """The role and content of each message since the agent's last turn."""
     bearing: Bearing
-    """The evidence for the thought: the purpose of the turn, and the policies of the next write that the turn serves.
-    """
+    """The evidence for the thought: the purpose of the turn, and the policies that it serves."""
 
 
 class LessonSeries(Struct, frozen=True):
@@ -45,15 +44,16 @@ class LessonSeries(Struct, frozen=True):
 
 
 def messages_of(
-    system: str, lessons: tuple[Lesson, ...], *, thoughts: bool, upto: int | None = None
+    system: str, turns: "Sequence[Lesson | Turn]", *, thoughts: bool = False, upto: int | None = None
 ) -> list[dict[str, Any]]:
-    """Return a conversation as chat messages, up to `upto`."""
+    """Return a conversation as chat messages. With `upto`, it ends with the messages before that turn."""
     found = [{"role": "system", "content": system}]
-    for lesson in lessons:
-        found += [{"role": role, "content": content} for role, content in lesson.heard]
-        if lesson.turn == upto:
+    for number, turn in enumerate(turns):
+        found += [{"role": role, "content": content} for role, content in turn.heard]
+        if number == upto:
             return found
-        found.append({"role": "assistant", "content": written(lesson) if thoughts else lesson.answer})
+        answer = written(turn) if thoughts and isinstance(turn, Lesson) else turn.answer
+        found.append({"role": "assistant", "content": answer})
     return found
 
 

@@ -147,9 +147,7 @@ def _pairs(said: Sequence[str], choices: frozenset[str]) -> dict[tuple[str, str]
 
 
 def beside(text: str, choices: frozenset[str]) -> list[tuple[Value, frozenset[str]]]:
-    """Return each value in a text with the choices in the same clause. If there are none, use the choices in an earlier
-    clause.
-    """
+    """Return each value in a text with the choices in the same clause, or else in the last clause that has any."""
     found: list[tuple[Value, frozenset[str]]] = []
     cuts = [
         match.start() for match in re.finditer(r",(?!\d)|;|:|\band\b|\bor\b|\belse\b|\bwith\b(?= \w+ or more)", text)
@@ -238,9 +236,7 @@ class Matcher:
         self._read = lru_cache(maxsize=REMEMBERED)(self._read_statement)
 
     def mentions(self, thought: str, known: Collection[tuple[str, str]] = ()) -> Mentions:
-        """Return the policies (B) and made-up rules (C) in a thought. `known` contains values from the conversation,
-        which may be facts of the case.
-        """
+        """Return the policies (B) and made-up rules (C) in a thought. Values in `known` may be facts of the case."""
         right: set[tuple[int, str]] = set()
         wrong: set[tuple[int, str]] = set()
         made_up: list[str] = []
@@ -256,9 +252,7 @@ class Matcher:
         return Mentions(frozenset(policy for _, policy in right - wrong), tuple(made_up))
 
     def _read_statement(self, statement: "Statement", known: frozenset[tuple[str, str]]) -> tuple[str, bool] | None:
-        """Return the policy that a statement is about, if any, and whether the statement is correct. Return None if the
-        statement is not a rule.
-        """
+        """Return the policy of a statement ("" if made up) and whether it is correct. None if it is not a rule."""
         text = statement.text
         words = frozenset(self._lexicon.words(text))
         if len(words) < 2 or not (statement.is_announced or _RULE.search(text)):

@@ -76,9 +76,7 @@ def write_call(tool: str, arguments: dict[str, Any]) -> str:
 
 
 def events_of(messages: Sequence[Mapping[str, Any]]) -> list[Event]:
-    """Return the conversation in a prompt in the form that an audit reads. An output that is a call becomes a call
-    event.
-    """
+    """Return the conversation in a prompt as events. An output that is a call becomes a call event."""
     transcript = Transcript()
     follow((msgspec.convert(_plain(message), ChatMessage, strict=False) for message in messages), transcript)
     return transcript.events

@@ -17,8 +17,7 @@ Mark = Annotated[float, Meta(ge=0, le=10)]
 Mismatch = Literal["paper", "floor"]
 
 SOFT, HARD = 100, 250
-"""The limits for the length of a thought in words. The penalty starts at the first limit and is complete at the second.
-"""
+"""The lengths of a thought, in words, where the penalty starts and where it is complete."""
 TOP = 3
 """The reward of a turn is between -TOP and TOP."""
 
@@ -70,8 +69,8 @@ class Switches(Struct, frozen=True):
     """Alternatives to the paper's rewards, which are the default."""
 
     mismatch: Mismatch = "paper"
-    """The reward for a call instead of a text, or a text instead of a call: 0 as in the paper, or the lowest reward.
-    With 0, a wrong call earns less than a text, so a model learns to talk instead of acting.
+    """The reward for a call instead of a text, or the reverse: 0 as in the paper, or the lowest reward. With 0, a model
+    learns to talk instead of acting, because a wrong call earns less than a text.
     """
     compliance: Annotated[float, Meta(ge=0)] = 0.0
     """The weight of the compliance term, a penalty for a write that the guards do not permit, given the facts seen."""

@@ -106,9 +106,7 @@ class Slot(Struct, frozen=True):
     kind: Literal["amount", "date", "time", "ground", "question", "thing"]
     value: str
     says: tuple[str, ...] = ()
-    """Patterns for the value, one of which must match, ignoring case. Amounts, days and times are found by value
-    instead.
-    """
+    """Patterns, one of which must match, ignoring case. Amounts, days and times are found by value instead."""
 
     def stands_in(self, text: str) -> bool:
         match self.kind:

@@ -99,9 +99,7 @@ class KeptAudit:
         return {pack["digest"], *(each["digest"] for each in pack["variants"])}
 
     def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
-        """Return the audit of one conversation. Without writes or findings, the conversation is suitable for
-        learning.
-        """
+        """Return the findings in one conversation. A conversation without writes has none."""
         is_judged = f"{file}#{trajectory.position}" not in self._unjudged
         rules = [line["rule"] for line in self._rules.get(trajectory.id, ())]
         return JudgedCalls(self.store.criterion, self._calls.get(trajectory.id, ()), rules, is_judged)
@@ -111,9 +109,7 @@ Auditor = FreshAudit | KeptAudit
 
 
 Unfit = Literal["no turn", "unreadable call", "unknown tool", "unfit arguments", "made-up id", "failed"]
-"""The reason why a conversation is unsuitable. `made-up id`: an id that neither the user, the host nor a result had
-shown. `failed`: the source reports a failure.
-"""
+"""Why a conversation is unsuitable. `made-up id`: no user, host or result showed the id. `failed`: the log says so."""
 
 
 def unfit(pack: Pack, trajectory: Trajectory) -> Unfit | None:

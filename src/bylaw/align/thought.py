@@ -52,9 +52,7 @@ def stated(policy: Policy, rng: random.Random, names: frozenset[str], *, shortes
 
 
 def inner(sentence: str, names: frozenset[str]) -> str:
-    """Return a sentence for use in a list, without its full stop, semicolons or initial capital. Names keep their
-    capital.
-    """
+    """Return a sentence for use in a list, without its full stop, semicolons and (except for names) first capital."""
     sentence = sentence.strip().removesuffix(".").replace(";", ",")
     first = re.match(r"\w+", sentence)
     if first is None or first[0] in names or (not first[0][1:].islower() and len(first[0]) > 1):
@@ -179,9 +177,7 @@ class _Composer(Struct):
     turn: Sequence[Event]
     rng: random.Random
     brevity: int
-    """Level 1 leaves out the wish. Level 2 also leaves out the missing facts. Level 3 also uses the shortest wording of
-    each policy.
-    """
+    """1 leaves out the wish, 2 also the missing facts, and 3 also uses the shortest wording of each policy."""
     names: frozenset[str]
 
     def text(self) -> str:

@@ -191,18 +191,6 @@ NO_WAY = "the facts seen did not permit the call, or the user had not agreed to 
 """The reason why a write has no verified thought."""
 
 
-class Options(Struct, frozen=True):
-    seed: int = 1
-    limit: int | None = None
-    written: bool = False
-    llm: str = ""
-    kept: Path | None = None
-    thresholds: dict[Rubric, int] = field(default_factory=lambda: dict(THRESHOLDS))
-    rounds: int = ROUNDS
-    whole_policy: bool = False
-    dry_run: bool = False
-
-
 class _Place(Struct, frozen=True):
     id: str
     before: tuple[Event, ...]
@@ -211,20 +199,35 @@ class _Place(Struct, frozen=True):
     bearing: Bearing
 
 
-def make_thoughts(pack: Pack, trajectories: Iterable[Trajectory], options: Options) -> Iterator[bytes]:
-    """Yield one JSON line per turn."""
-    places = islice(_places(pack, trajectories, options.seed), options.limit)
-    if not options.written:
-        for place in places:
-            yield _line(place, {"thought": place.thought} if place.thought else {"thought": None, "why": NO_WAY})
-        return
-    found = list(places)
-    policy = policy_text(pack, whole=options.whole_policy)
+def verified_lines(
+    pack: Pack, trajectories: Iterable[Trajectory], *, seed: int, limit: int | None = None
+) -> Iterator[bytes]:
+    """Yield one JSON line per turn, with a thought derived from the guards."""
+    for place in islice(_places(pack, trajectories, seed), limit):
+        yield _line(place, {"thought": place.thought} if place.thought else {"thought": None, "why": NO_WAY})
+
+
+def written_lines(
+    pack: Pack,
+    trajectories: Iterable[Trajectory],
+    *,
+    seed: int,
+    limit: int | None = None,
+    llm: str = "",
+    kept: Path | None = None,
+    thresholds: Mapping[Rubric, int] = THRESHOLDS,
+    rounds: int = ROUNDS,
+    whole_policy: bool = False,
+    dry_run: bool = False,
+) -> Iterator[bytes]:
+    """Yield one JSON line per turn, with a thought written by a model. A dry run yields only the cost."""
+    found = list(islice(_places(pack, trajectories, seed), limit))
+    policy = policy_text(pack, whole=whole_policy)
     turns = [Turn(place.id, policy, conversation_text(place.before), conversation_text(place.turn)) for place in found]
-    if options.dry_run:
+    if dry_run:
         taken = estimate(requests_for(turns))
         # A turn needs at most a draft and four reviews. Each refinement also needs a summary.
-        most = len(turns) * (5 + 6 * options.rounds)
+        most = len(turns) * (5 + 6 * rounds)
         told = {"turns": len(turns), "first_step": str(taken), "requests_at_most": most}
         yield msgspec.json.encode(told) + b"\n"
         return
@@ -235,8 +238,8 @@ def make_thoughts(pack: Pack, trajectories: Iterable[Trajectory], options: Optio
         place = by_id[name]
         return check(pack, thought, place.bearing, reader, conversation_text((*place.before, *place.turn)))
 
-    chat = open_chat(options.llm, kept=options.kept)
-    results = write_thoughts(turns, chat, thresholds=options.thresholds, rounds=options.rounds, check=checked)
+    chat = open_chat(llm, kept=kept)
+    results = write_thoughts(turns, chat, thresholds=thresholds, rounds=rounds, check=checked)
     for place, result in zip(found, results, strict=True):
         yield _line(place, {"thought": result.thought, "rounds": result.rounds, "why": result.why})
 

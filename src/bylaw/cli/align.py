@@ -5,6 +5,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -124,15 +125,17 @@ def thoughts_command(
     dry_run: Annotated[bool, "Print the number and cost of requests, and exit."] = False,
 ) -> int:
     """Write a thought for each recorded turn, from the guards or a model."""
-    from bylaw.align.thoughts import Options, make_thoughts
+    from bylaw.align.thoughts import verified_lines, written_lines
     from bylaw.pack import load_pack
 
     held = load_pack(pack)
     if not written and (llm or dry_run):
         raise UsageError("verified thoughts do not use a model", hint="add --written, or remove --llm and --dry-run")
-    chosen = Options(seed, limit, written, llm, kept, _thresholds(thresholds), rounds, whole_policy, dry_run)
+    model: dict[str, Any] = {"llm": llm, "kept": kept, "thresholds": _thresholds(thresholds), "rounds": rounds}
+    model |= {"whole_policy": whole_policy, "dry_run": dry_run}
+    lines_of = partial(written_lines, **model) if written else verified_lines
     with open_logs(list(logs)) as opened:
-        lines = make_thoughts(held, opened.readable(), chosen)
+        lines = lines_of(held, opened.readable(), seed=seed, limit=limit)
         if out is None:
             for line in lines:
                 sys.stdout.buffer.write(line)

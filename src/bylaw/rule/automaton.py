@@ -30,18 +30,14 @@ STATE_CAP = 400
 STEP_CAP = 20_000
 """An automaton with more transitions than this is built lazily."""
 SEARCH_CAP = 2_000
-"""The maximum number of transitions that a lazy automaton explores to reach a verdict. A large demand counts as several
-transitions.
-"""
+"""The maximum number of transitions that a lazy automaton explores for a verdict. Large demands count several times."""
 REPEAT_CAP = 2_000
 """The maximum number of transitions with repeated letters that a lazy automaton tries before the full search."""
 REPEATS = 32
 
 
 class WholeAutomaton(Struct, frozen=True):
-    """A complete, minimal automaton in flat tables. The index is the state times the number of letters, plus the
-    column.
-    """
+    """A complete, minimal automaton in flat tables, with one row of entries per state and one entry per letter."""
 
     letters: tuple[int, ...]
     columns: dict[int, int]
@@ -69,9 +65,9 @@ class WholeAutomaton(Struct, frozen=True):
 class LazyAutomaton:
     """An automaton that creates its states on demand.
 
-    To find a verdict, it explores at most `SEARCH_CAP` transitions in search of the other value. If the search finds
-    it, the verdict is provisional. If a complete search does not find it, the verdict is permanent. There is no verdict
-    (None) after an incomplete search or if only some letters are known. Every verdict is correct.
+    To find the verdict of a state, it explores up to `SEARCH_CAP` transitions, looking for a state with the other
+    value. If it finds one, the verdict is provisional. If the search is complete and finds none, the verdict is
+    permanent. After an incomplete search, or if only some letters are known, there is no verdict (None).
     """
 
     def __init__(self, progression: Progression, letters: Sequence[int], *, complete: bool, rearming: bool) -> None:
@@ -86,9 +82,7 @@ class LazyAutomaton:
         self.start = 0
 
     def step(self, state: int, letter: int) -> tuple[int, int | None]:
-        """Return the next state and the index of its verdict in `VERDICTS`. The index is None if there is no
-        verdict.
-        """
+        """Return the next state and the index of its verdict in `VERDICTS`, or None without a verdict."""
         reached = self._progression.step(self._states[state], letter)
         verdict = self._verdict(reached)
         if self._rearming and verdict == BROKEN:

@@ -18,8 +18,8 @@ Evidence = Mapping[str, Belief]
 CircuitAnswer = Literal["allow", "deny", "ask"]
 
 Speech = Literal["silent", "against", "for", "broken", "undecided"]
-"""How a rule judges the action. `against`: taking it breaks the rule. `for`: not taking it breaks the rule. `broken`:
-both break it. `silent`: neither breaks it.
+"""When the rule is broken: if the action is taken (`against`), if it is not (`for`), in both cases (`broken`), or in
+neither (`silent`).
 """
 
 WIDTH_CAP = 12

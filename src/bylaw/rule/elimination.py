@@ -17,9 +17,7 @@ Gather = Callable[[Numbers], Numbers]
 
 
 EliminationStep = tuple[tuple[int, Gather | None], ...]
-"""A step that eliminates the last variable of its scope: the table numbers, and the mappings that extend these tables
-to the scope.
-"""
+"""Eliminates the last variable of a scope: the tables by number, each with the mapping that extends it to the scope."""
 
 
 class EliminationPlan(msgspec.Struct, frozen=True):

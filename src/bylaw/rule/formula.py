@@ -78,9 +78,7 @@ class Until(_Binary, frozen=True):
 
 
 class Release(_Binary, frozen=True):
-    """The right operand holds until the left operand first holds, including that step. If the left operand never holds,
-    the right operand holds to the end.
-    """
+    """The right operand holds to the end, or up to and including the first step where the left operand holds."""
 
 
 class WeakUntil(_Binary, frozen=True):
@@ -127,6 +125,8 @@ Unary = Not | Always | Eventually | Next | WeakNext | Yesterday | Once | Histori
 Binary = And | Or | Xor | Implies | Until | Release | WeakUntil | Since
 Future = Always | Eventually | Next | WeakNext | Until | Release | WeakUntil
 Past = Yesterday | Once | Historically | Since
+Basic = Constant | Atom | Not | And | Or | Xor | Next | WeakNext | Until | Release | Yesterday | Since
+"""The operators that can express all others. See `basic`."""
 
 KEYWORDS: dict[type[Unary] | type[Binary], str] = {
     kind: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).upper() for kind in (*get_args(Unary), *get_args(Binary))
@@ -175,6 +175,25 @@ def depth(formula: Formula) -> int:
         deepest = max(deepest, level)
         waiting.extend((operand, level + 1) for operand in operands(part))
     return deepest
+
+
+def basic(formula: Formula) -> Basic:
+    """Express the outermost operator of a formula by basic operators. The operands stay as they are."""
+    match formula:
+        case Implies(left, right):
+            return Or(Not(left), right)
+        case Always(operand):
+            return Release(Constant(False), operand)
+        case Eventually(operand):
+            return Until(Constant(True), operand)
+        case WeakUntil(left, right):
+            return Release(right, Or(left, right))
+        case Once(operand):
+            return Since(Constant(True), operand)
+        case Historically(operand):
+            return Not(Once(Not(operand)))
+        case _:
+            return formula
 
 
 def is_propositional(formula: Formula) -> bool:

@@ -34,17 +34,13 @@ MEMO = 4096
 
 
 class Reduced(NamedTuple):
-    """The values of a rule, given the known predicates: one column with the action and one without, over the unknown
-    predicates.
-    """
+    """The values of a rule over its unknown predicates: one column with the action, and one without."""
 
     scope: Variables
     kept_with: bytes
     kept_without: bytes
     is_wide: bool = False
-    """Whether there are too many unknown predicates for a table. The columns then list only the possible values of the
-    rule.
-    """
+    """Whether too many predicates are unknown for a table. The columns then list only the rule's possible values."""
 
 
 class Column:
@@ -334,9 +330,7 @@ class Inference:
     def _interval(
         self, soft: list[tuple[float, Reduced]], knowledge: list[Reduced], facts: _Facts
     ) -> tuple[float, float]:
-        """Bound the margin over all values of the unknown predicates. The bounds are exact up to the width cap. Above
-        it, they are computed rule by rule in linear time.
-        """
+        """Bound the margin over all values of the unknown predicates. Above the width cap, the bounds may be wide."""
         settled: list[float] = []
         open_: list[tuple[Variables, Numbers]] = []
         is_tight = True

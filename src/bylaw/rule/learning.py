@@ -35,9 +35,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     weights: dict[str, float]
     threshold: float
     untouched: tuple[str, ...] = ()
-    """Rules without an example. Each keeps a weight high enough to deny a call on its own, because missing examples
-    prove nothing.
-    """
+    """Rules without an example. Each can still deny a call on its own, because missing examples prove nothing."""
 
     @property
     def eps(self) -> float:
@@ -125,9 +123,7 @@ class LabelledActs:
 
 
 def accuracy(examples: Sequence[LabelledAct], theta: Sequence[float], threshold: float = 0.0) -> float:
-    """Return the share of examples on the right side of the threshold. A sum within rounding error of 0 is treated as
-    0.
-    """
+    """Return the share of examples on the right side of the threshold, ignoring rounding errors."""
     right = sum((z(each, theta) >= threshold - 1e-9) == each.safe for each in examples)
     return right / len(examples)
 

@@ -23,12 +23,12 @@ from bylaw.rule.formula import (
     Constant,
     Formula,
     Future,
-    Implies,
     Not,
     Or,
     Past,
     Xor,
     atoms,
+    basic,
     operands,
 )
 
@@ -62,9 +62,7 @@ def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTab
 
 
 def truth_bits(formula: Formula, names: Sequence[str], known: Mapping[str, bool] = {}) -> int:
-    """Return the truth table of a propositional formula over `names`, as bits. All other predicates must be in
-    `known`.
-    """
+    """Return the truth table of a propositional formula over `names`, as bits, given the other predicates."""
     full = (1 << (1 << len(names))) - 1
     patterns = {name: full if value else 0 for name, value in known.items()}
     patterns |= {name: _pattern(j, full) for j, name in enumerate(names)}
@@ -73,7 +71,7 @@ def truth_bits(formula: Formula, names: Sequence[str], known: Mapping[str, bool]
 
 def condition(formula: Formula, known: Mapping[str, bool]) -> Formula:
     """Replace the known predicates by their values and simplify. The result may still be a tautology."""
-    match formula:
+    match basic(formula):
         case Atom(name):
             return Constant(known[name]) if name in known else formula
         case Not(operand):
@@ -83,8 +81,6 @@ def condition(formula: Formula, known: Mapping[str, bool]) -> Formula:
             return _joined(And, condition(left, known), condition(right, known), absorbing=False)
         case Or(left, right):
             return _joined(Or, condition(left, known), condition(right, known), absorbing=True)
-        case Implies(left, right):
-            return condition(Or(Not(left), right), known)
         case Xor(left, right):
             one, other = condition(left, known), condition(right, known)
             if isinstance(one, Constant):
@@ -123,9 +119,7 @@ def chosen_table(name: str, tables: Sequence[TruthTable]) -> TruthTable:
 
 
 def lost(name: str, action: str) -> TruthTable:
-    """Return the table of a rule whose monitor is lost. The value of the rule is unknown with and without the
-    action.
-    """
+    """Return the table of a rule whose monitor is lost. Its value is unknown with and without the action."""
     return TruthTable((action, f"{name}@0", f"{name}@1"), bytes((0, 0, 1, 0, 0, 1, 1, 1)))
 
 
@@ -172,7 +166,7 @@ def _pattern(j: int, full: int) -> int:
 
 
 def _bits(formula: Formula, patterns: Mapping[str, int], full: int) -> int:
-    match formula:
+    match basic(formula):
         case Constant(value):
             return full if value else 0
         case Atom(name):
@@ -185,8 +179,6 @@ def _bits(formula: Formula, patterns: Mapping[str, int], full: int) -> int:
             return _bits(left, patterns, full) | _bits(right, patterns, full)
         case Xor(left, right):
             return _bits(left, patterns, full) ^ _bits(right, patterns, full)
-        case Implies(left, right):
-            return (full ^ _bits(left, patterns, full)) | _bits(right, patterns, full)
         case _:
             raise FormulaError(
                 f"`{type(formula).__name__.upper()}` refers to other steps, so the rule has no table",
@@ -236,9 +228,7 @@ def alphabet(formula: Formula) -> Alphabet:
 
 
 def possible_letters(leaves: Sequence[Formula], known: Mapping[str, bool | None]) -> tuple[tuple[int, ...], bool]:
-    """Return the possible letters given the known predicates (none if there are too many), and whether the list is
-    exact.
-    """
+    """Return the letters that the known predicates allow (none if too many), and whether the list is exact."""
     if known:
         settled = {name: value for name, value in known.items() if value is not None}
         leaves = [condition(leaf, settled) for leaf in leaves]

@@ -117,9 +117,7 @@ def margin_of(question: MarginQuestion) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _prepared(action: str, rules: tuple[RuleLine, ...], eps: float, width_cap: int) -> tuple[Inference, dict[str, str]]:
-    """Return the circuit with numbered rules, and the names of the rules. With numbers, two rules may have the same
-    name.
-    """
+    """Return the circuit and the names of its rules. The circuit numbers rules, because two may share a name."""
     names = {str(number): rule.name or rule.formula for number, rule in enumerate(rules)}
     weighted: list[Rule] = []
     for number, rule in enumerate(rules):

@@ -31,9 +31,7 @@ class Program:
         self._letters: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def letters(self, values: Mapping[str, bool | None]) -> Sequence[int]:
-        """Return the possible letters at a step. Missing predicates are unknown. Empty if there are too many
-        letters.
-        """
+        """Return the possible letters at a step, or none if there are too many. Missing predicates are unknown."""
         bits = unknown = 0
         for name, place in self._places.items():
             value = values.get(name)
@@ -69,9 +67,7 @@ States = tuple[int, ...] | None
 SET_CAP = 2048
 """A monitor with more possible states than this is lost and reports None from then on."""
 STEP_CAP = 500_000
-"""A monitor that needs more steps than this for one act is lost. The number of steps is the number of states times the
-number of possible letters.
-"""
+"""A monitor that needs more steps (possible states times possible letters) than this for one act is lost."""
 
 
 class MonitorReport(Struct, frozen=True):
@@ -191,8 +187,7 @@ class Family:
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self._others = Monitor(rule)
-        """Follows all bindings that have not been seen yet. The monitor of a new binding starts as a copy of this one.
-        """
+        """Follows all bindings not seen yet. The monitor of a new binding starts as a copy of this one."""
         self._monitors: dict[Hashable, Monitor] = {}
 
     def fork(self) -> "Family":
@@ -343,9 +338,7 @@ class MonitorSet:
         return true, known
 
     def step(self, values: int, known: int = -1) -> RuleStep:
-        """Read one act, given the true predicates and the known predicates as bits. By default, all predicates are
-        known.
-        """
+        """Read one act, given the true and the known predicates as bits. By default, all predicates are known."""
         self.states, step = self._book.step(self.states, values, known)
         return step
 

@@ -6,30 +6,25 @@ disjunctive form, which is the state. The state also has one bit for each past o
 of formulas that are too large for a monitor.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from bylaw.errors import FormulaError
 from bylaw.rule.formula import (
-    Always,
     And,
     Atom,
     Constant,
-    Eventually,
     Formula,
-    Historically,
-    Implies,
     Next,
     Not,
-    Once,
     Or,
     Release,
     Since,
     Until,
     WeakNext,
-    WeakUntil,
     Xor,
     Yesterday,
+    basic,
     is_past_only,
 )
 
@@ -179,21 +174,15 @@ class Progression:
             return self._node("now", self._past.watch(formula if wanted else Not(formula)))
         build = self._normalise
         both, one = ("and", "or") if wanted else ("or", "and")
-        match formula:
+        match basic(formula):
             case Not(operand):
                 return build(operand, not wanted)
             case And(left, right):
                 return self._node(both, build(left, wanted), build(right, wanted))
             case Or(left, right):
                 return self._node(one, build(left, wanted), build(right, wanted))
-            case Implies(left, right):
-                return build(Or(Not(left), right), wanted)
             case Xor(left, right):
                 return build(Or(And(left, Not(right)), And(Not(left), right)), wanted)
-            case Always(operand):
-                return build(Release(Constant(False), operand), wanted)
-            case Eventually(operand):
-                return build(Until(Constant(True), operand), wanted)
             case Next(operand):
                 return self._node("next" if wanted else "weak_next", build(operand, wanted))
             case WeakNext(operand):
@@ -202,8 +191,6 @@ class Progression:
                 return self._node("until" if wanted else "release", build(left, wanted), build(right, wanted))
             case Release(left, right):
                 return self._node("release" if wanted else "until", build(left, wanted), build(right, wanted))
-            case WeakUntil(left, right):
-                return build(Release(right, Or(left, right)), wanted)
             case _:
                 raise FormulaError(
                     f"`{formula}` nests a future operator inside a past operator",
@@ -265,7 +252,7 @@ class _Past:
         return place
 
     def _row(self, formula: Formula) -> tuple[str, int, int, int]:
-        match formula:
+        match basic(formula):
             case Constant(value):
                 return "constant", int(value), 0, 0
             case Atom(name):
@@ -276,16 +263,10 @@ class _Past:
                 return "and", self._place(left), self._place(right), 0
             case Or(left, right):
                 return "or", self._place(left), self._place(right), 0
-            case Implies(left, right):
-                return self._row(Or(Not(left), right))
             case Xor(left, right):
                 return "xor", self._place(left), self._place(right), 0
             case Yesterday(operand):
                 return "yesterday", self._place(operand), 0, self._bit()
-            case Once(operand):
-                return self._row(Since(Constant(True), operand))
-            case Historically(operand):
-                return self._row(Not(Once(Not(operand))))
             case Since(left, right):
                 return "since", self._place(left), self._place(right), self._bit()
             case _:
@@ -336,7 +317,7 @@ TruthValue = bool | None
 
 def values_of(formula: Formula, steps: Sequence[Mapping[str, TruthValue]]) -> list[TruthValue]:
     """Return the value of the formula at every step."""
-    match formula:
+    match basic(formula):
         case Constant(value):
             return [value] * len(steps)
         case Atom(name):
@@ -347,8 +328,6 @@ def values_of(formula: Formula, steps: Sequence[Mapping[str, TruthValue]]) -> li
             return list(map(_and, values_of(left, steps), values_of(right, steps)))
         case Or(left, right):
             return list(map(_or, values_of(left, steps), values_of(right, steps)))
-        case Implies(left, right):
-            return list(map(_or, map(_not, values_of(left, steps)), values_of(right, steps)))
         case Xor(left, right):
             pairs = zip(values_of(left, steps), values_of(right, steps), strict=True)
             return [None if one is None or other is None else one != other for one, other in pairs]
@@ -358,40 +337,19 @@ def values_of(formula: Formula, steps: Sequence[Mapping[str, TruthValue]]) -> li
             return [*values_of(operand, steps)[1:], True]
         case Yesterday(operand):
             return [False, *values_of(operand, steps)[:-1]]
-        case Always(operand):
-            return _carried(values_of(operand, steps)[::-1], True, _and)[::-1]
-        case Historically(operand):
-            return _carried(values_of(operand, steps), True, _and)
-        case Eventually(operand):
-            return _carried(values_of(operand, steps)[::-1], False, _or)[::-1]
-        case Once(operand):
-            return _carried(values_of(operand, steps), False, _or)
         case Until(kept, goal):
-            return _until(values_of(kept, steps)[::-1], values_of(goal, steps)[::-1], False)[::-1]
-        case WeakUntil(kept, goal):
-            return _until(values_of(kept, steps)[::-1], values_of(goal, steps)[::-1], True)[::-1]
+            return _until(values_of(kept, steps)[::-1], values_of(goal, steps)[::-1])[::-1]
         case Since(kept, start):
-            return _until(values_of(kept, steps), values_of(start, steps), False)
+            return _until(values_of(kept, steps), values_of(start, steps))
         case Release(freed, kept):
             # The dual of UNTIL: NOT (NOT freed UNTIL NOT kept).
             waits, goals = map(_not, values_of(freed, steps)[::-1]), map(_not, values_of(kept, steps)[::-1])
-            return list(map(_not, _until(list(waits), list(goals), False)))[::-1]
+            return list(map(_not, _until(list(waits), list(goals))))[::-1]
 
 
-def _carried(
-    values: Sequence[TruthValue], first: bool, join: Callable[[TruthValue, TruthValue], TruthValue]
-) -> list[TruthValue]:
+def _until(kept: Sequence[TruthValue], goal: Sequence[TruthValue]) -> list[TruthValue]:
     found: list[TruthValue] = []
-    so_far: TruthValue = first
-    for value in values:
-        so_far = join(so_far, value)
-        found.append(so_far)
-    return found
-
-
-def _until(kept: Sequence[TruthValue], goal: Sequence[TruthValue], first: bool) -> list[TruthValue]:
-    found: list[TruthValue] = []
-    so_far: TruthValue = first
+    so_far: TruthValue = False
     for waits, met in zip(kept, goal, strict=True):
         so_far = _or(met, _and(waits, so_far))
         found.append(so_far)

@@ -89,9 +89,7 @@ class Limit(Struct, frozen=True):
         return loose(str(found)) or None if is_told else None
 
     def perhaps(self, whose: str) -> str:
-        """Return a key that is equal for names that a tool may treat as the same, such as `ac-22` and `ac22`. Agents
-        are never merged.
-        """
+        """Return one key for names that a tool may treat alike, such as `ac-22` and `ac22`. Agents stay separate."""
         return alike(whose) if self.per.partition(".")[0] in ("call", "context") else whose
 
     @property

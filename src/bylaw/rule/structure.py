@@ -184,9 +184,7 @@ class Likeness:
 
 
 def vagueness(predicates: Texts, *, nearest: int = 3, likeness: Likeness | None = None) -> dict[str, float]:
-    """Return the mean similarity of each predicate to its `nearest` neighbours (Eq. 3). A value of 1 means
-    redundant.
-    """
+    """Return the mean similarity of each predicate to its `nearest` neighbours (Eq. 3). 1 means redundant."""
     alike = likeness or Likeness()
     alike.take(predicates.values())
     found: dict[str, float] = {}
@@ -209,9 +207,7 @@ def cluster(
     threshold: float = 0.8,
     embed: Embedder | None = None,
 ) -> Clusters:
-    """Cluster state predicates (Algorithm 3, lines 1 to 11). Predicates are adjacent if they share a rule or have
-    similar vectors.
-    """
+    """Cluster state predicates that share a rule or have similar vectors (Algorithm 3, lines 1 to 11)."""
     place = {name: i for i, name in enumerate(states)}
     vectors = (embed or HashedNgrams())(list(states.values()))
     adjacency = [[float(similarity(u, v) >= threshold) if u is not v else 0.0 for v in vectors] for u in vectors]

@@ -31,7 +31,7 @@ from bylaw.align.training.run import (  # noqa: E402
     make_trainer,
     train,
 )
-from bylaw.align.training.stage import grades, scorer, training_rows, with_dialect  # noqa: E402  # noqa: E402
+from bylaw.align.training.stage import scorer, training_rows, with_dialect  # noqa: E402  # noqa: E402
 from bylaw.errors import UsageError  # noqa: E402
 from bylaw_lab.clinic.tasks.sets import pairs, scenarios  # noqa: E402
 from tests.align.tiny import tiny_model  # noqa: E402
@@ -192,7 +192,7 @@ def shown(message) -> str:
 
 def test_rewards_count_the_terms_they_are_asked_for(place):
     row = training_rows(place / "data", 3)[0]
-    [full], [short] = grades([row["gold"]], [row], "full"), grades([row["gold"]], [row], "tf")
+    [full], [short] = scorer("full")([row["gold"]], [row]), scorer("tf")([row["gold"]], [row])
     assert short["total"] == full["format"] + full["turn"] == 4.0
     assert full["total"] == pytest.approx(4 + full["policy_recall"] - full["hallucination"] - full["length"])
     assert full["policy_recall"] > 0.9

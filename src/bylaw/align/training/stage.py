@@ -8,7 +8,6 @@ TRL trains only on them.
 import gzip
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
 from math import inf
 from pathlib import Path
 from typing import Any, Literal
@@ -25,13 +24,11 @@ from bylaw.llm.source import open_chat
 
 OPEN, CLOSE = "<|im_start|>", "<|im_end|>"
 _TEMPLATE = Path(__file__).parent / "chatml.jinja"
-_MAKERS: dict[Stage, str] = {
-    1: "bylaw align data",
-    2: "bylaw align data",
-    3: "bylaw align data",
-    "dpo": "bylaw align pairs",
-}
 FILES: dict[Stage, str] = {1: "stage1", 2: "stage2", 3: "rl", "dpo": "dpo"}
+
+
+def _remedy(stage: Stage) -> str:
+    return f"write it with `bylaw align {'pairs' if stage == 'dpo' else 'data'}`"
 
 
 def pack_of(data: Path, named: str | None) -> str:
@@ -58,10 +55,10 @@ def rows_file(path: Path, stage: Stage) -> Path:
         named = [path / f"{FILES[stage]}{ending}" for ending in (".jsonl", ".jsonl.gz")]
         found = next((file for file in named if file.exists()), None)
         if found is None:
-            raise UsageError(f"there is no `{named[0].name}` in `{path}`", hint=f"write it with `{_MAKERS[stage]}`")
+            raise UsageError(f"there is no `{named[0].name}` in `{path}`", hint=_remedy(stage))
         path = found
     if not path.exists():
-        raise UsageError(f"there is no file `{path}`", hint=f"write it with `{_MAKERS[stage]}`")
+        raise UsageError(f"there is no file `{path}`", hint=_remedy(stage))
     return path
 
 
@@ -80,7 +77,7 @@ def training_rows(path: Path, stage: Stage) -> list[dict[str, Any]]:
             raise UsageError(f"a row for stage {stage} requires `{wanted}`", place=f"{path}:{number}")
         rows.append(row)
     if not rows:
-        raise UsageError(f"`{path}` has no rows", hint=f"write it with `{_MAKERS[stage]}`")
+        raise UsageError(f"`{path}` has no rows", hint=_remedy(stage))
     return rows
 
 
@@ -132,41 +129,31 @@ def _weight(number: str) -> float:
     return found
 
 
-def grades(
-    outputs: Sequence[str],
-    rows: Sequence[Mapping[str, Any]],
-    said: str,
-    pack: str = "clinic",
-    mismatch: Mismatch = "floor",
-    judge: ModelJudge | None = None,
-) -> list[dict[str, float]]:
-    """Return the terms for each output. `total` is the sum of the chosen terms."""
-    terms, weight = terms_of(said)
-    grader = _grader(pack, weight, mismatch, judge)
-    golds = [gold_of(row) for row in rows]
-    grader.prepare(zip(outputs, golds, strict=True))
-    found: list[dict[str, float]] = []
-    for output, gold in zip(outputs, golds, strict=True):
-        reward = grader.grade(output, gold)
-        values = {term: getattr(reward, term) or 0.0 for part in PARTS.values() for term in part}
-        total = sum(-values[term] if term in _PENALTIES else values[term] for term in terms)
-        found.append({**values, "total": total})
-    return found
-
-
 def scorer(
     said: str = "full", *, pack: str = "clinic", mismatch: Mismatch = "floor", judge: ModelJudge | None = None
 ) -> Callable[[Sequence[str], Sequence[Mapping[str, Any]]], list[dict[str, float]]]:
-    terms_of(said)
-    return partial(grades, said=said, pack=pack, mismatch=mismatch, judge=judge)
+    """Return a function that grades outputs against their rows. `total` is the sum of the terms that `said` names."""
+    terms, weight = terms_of(said)
+    grader = Grader(pack_named(pack), judge=judge, switches=Switches(mismatch=mismatch, compliance=weight))
+
+    def grades(outputs: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
+        golds = [gold_of(row) for row in rows]
+        grader.prepare(zip(outputs, golds, strict=True))
+        found: list[dict[str, float]] = []
+        for output, gold in zip(outputs, golds, strict=True):
+            reward = grader.grade(output, gold)
+            values = {term: getattr(reward, term) or 0.0 for part in PARTS.values() for term in part}
+            total = sum(-values[term] if term in _PENALTIES else values[term] for term in terms)
+            found.append({**values, "total": total})
+        return found
+
+    return grades
 
 
 def graded(
     rows: Sequence[Mapping[str, Any]], pack: str, *, has_judge: bool = False
 ) -> tuple[list[Mapping[str, Any]], int]:
-    """Return the rows that can be graded, and the number of other rows. Raises an error if a row belongs to another
-    pack.
-    """
+    """Return the rows that can be graded, and the number of others. Raises UsageError for a row of another pack."""
     known = pack_named(pack).policies
     for number, row in enumerate(rows, start=1):
         if strange := [name for name in gold_of(row).required if name not in known]:
@@ -183,11 +170,6 @@ def graded(
 def open_judge(said: str | None) -> ModelJudge | None:
     """Return the judge from `--judge`, or None to grade texts by slots."""
     return None if said is None else ModelJudge(open_chat(said, concurrency=16))
-
-
-@cache
-def _grader(pack: str, compliance: float, mismatch: Mismatch, judge: ModelJudge | None) -> Grader:
-    return Grader(pack_named(pack), judge=judge, switches=Switches(mismatch=mismatch, compliance=compliance))
 
 
 STAGES: dict[Stage, str] = {
