@@ -318,9 +318,7 @@ class BuiltIns(Operations):
         return self.do_time(value).date()
 
     def do_time(self, value: Any, clock: Any = None) -> Any:
-        """Return the instant of a time or an ISO string, the start of a date, or a time of day such as `10:00` on a
-        date.
-        """
+        """Return a time or ISO string as an instant, the start of a date, or a date with a time such as `10:00`."""
         if clock is not None:
             return self.on_day(value, clock)
         if isinstance(value, Unknown):

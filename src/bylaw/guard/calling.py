@@ -157,9 +157,7 @@ FOLDED = ("date", "time", "days", "hours", "money")
 
 
 class Calling:
-    """Translates calls. The first list of a comprehension is checked before the loop, so that an unknown list becomes
-    an Unknown.
-    """
+    """Translates calls. A comprehension over an unknown list becomes an Unknown, without a loop."""
 
     def __init__(self, reading: Reading, test: Translate) -> None:
         self.scope = reading.scope

@@ -95,7 +95,8 @@ def evaluate(
     coverage: set[int] | None = None,
 ) -> tuple[Completion, ...]:
     """Evaluate `guard` for a call to `tool`. Return one completion for each relevant combination of the user's facts.
-    If `source` is the world, `seen` says what the agent had seen.
+
+    If `source` is the world, `seen` says whether the agent had seen a fact.
     """
     inquiry = Inquiry(arguments, source, tool=tool, now=now, seen=seen)
     said = inquiry.ask(guard, assume, coverage=coverage)

@@ -189,16 +189,12 @@ def parts_of(node: ast.AST) -> list[ast.AST]:
 
 def fields_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
     """Return the attributes that are compared with `None`, directly or through a variable."""
-    named = _named(parts, _after_dot)
-    return frozenset(name for side in _sides(parts) for name in _names(side, named, _after_dot))
+    return _compared(parts, _after_dot)
 
 
 def parts_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
-    """Return the parts of records that are compared with `None`, such as `get(x, "name")`, but not the arguments of the
-    call.
-    """
-    named = _named(parts, _part)
-    return frozenset(name for side in _sides(parts) for name in _names(side, named, _part))
+    """Return the parts of records, such as `get(x, "name")`, that are compared with `None`. Arguments do not count."""
+    return _compared(parts, _part)
 
 
 def variables_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
@@ -231,20 +227,18 @@ def _sides(parts: Sequence[ast.AST]) -> Iterable[ast.expr]:
 _Reader = Callable[[ast.expr], str]
 
 
-def _named(parts: Sequence[ast.AST], read: _Reader) -> dict[str, set[str]]:
-    named: dict[str, set[str]] = {}
-    for node in parts:
-        if isinstance(node, ast.Assign) and (field := read(node.value)):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    named.setdefault(target.id, set()).add(field)
-    return named
-
-
-def _names(side: ast.expr, named: dict[str, set[str]], read: _Reader) -> Iterable[str]:
-    if isinstance(side, ast.Name):
-        return named.get(side.id, ())
-    return filter(None, (read(side),))
+def _compared(parts: Sequence[ast.AST], read: _Reader) -> frozenset[str]:
+    """Return the names that `read` finds in operands of comparisons with `None`, or in values of such variables."""
+    variables = variables_compared(parts)
+    sides = [side for side in _sides(parts) if not isinstance(side, ast.Name)]
+    sides += [
+        node.value
+        for node in parts
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id in variables
+    ]
+    return frozenset(map(read, sides)) - {""}
 
 
 def _after_dot(node: ast.expr) -> str:
@@ -322,9 +316,7 @@ def _is_argument(node: ast.expr, named: frozenset[str]) -> bool:
 
 
 def _names_of_arguments(bindings: Sequence[tuple[str, ast.expr | None]]) -> frozenset[str]:
-    """Return the variables that contain only arguments. Variables with the same name in two functions are treated as
-    one.
-    """
+    """Return the variables that contain only arguments. Functions that use the same name share the variable."""
     named = frozenset(name for name, _ in bindings)
     named |= frozenset[str]() if "act" in named else {_OF_ACT}
     while others := {name for name, value in bindings if value is None or not _is_argument(value, named)} & named:
@@ -333,9 +325,7 @@ def _names_of_arguments(bindings: Sequence[tuple[str, ast.expr | None]]) -> froz
 
 
 def _bindings(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef]) -> Iterator[tuple[str, ast.expr | None]]:
-    """Yield every assigned variable with its value, or with the list if it is a loop variable. The value is None for
-    other assignments.
-    """
+    """Yield every assigned variable with its value or, for a loop variable, its list. None for other assignments."""
     plain: set[int] = set()
     for node in parts:
         match node:

@@ -256,9 +256,7 @@ class Operations:
     less, at_most, more, at_least = _comparison("<"), _comparison("<="), _comparison(">"), _comparison(">=")
 
     def chain(self, orders: Sequence[str], first: Any, *later: Callable[[], Any]) -> Any:
-        """Return the result of `a < b <= c`. Each operand is evaluated at most once, and only if the earlier
-        comparisons hold.
-        """
+        """Return `a < b <= c`. Each operand is evaluated at most once, and only if the earlier comparisons hold."""
         result: Any = True
         for order, next_value in zip(orders, later, strict=True):
             second = next_value()
@@ -307,9 +305,7 @@ class Operations:
         return not not_alike(one, other) and self.equal(one, other)
 
     def _is_none_of(self, value: Any, items: Iterable[Any]) -> bool:
-        """Whether no item equals the value. Fails if an item may be the same value in another form, such as
-        `"4711"`.
-        """
+        """Return False, or fail if an item may be the same value in another form, such as `"4711"` for 4711."""
         for item in items:
             if item.__class__ is not value.__class__ and (why := not_alike(value, item)):
                 fail(why)
@@ -395,9 +391,7 @@ def _is_of_both(one: Any, other: Any) -> bool:
 
 
 def _moments(one: Any, other: Any) -> tuple[Any, Any]:
-    """Convert two operands to times. If the other operand is a time or part of a day, a date becomes the start of its
-    day.
-    """
+    """Turn a date into the start of its day if the other operand is a time or includes part of a day."""
     one, other = alike(one, other)
     for part, shift in ((one, other), (other, one)):
         if part.__class__ is date and shift.__class__ is timedelta and (shift.seconds or shift.microseconds):

@@ -252,9 +252,7 @@ class GuardRun(BuiltIns):
         self.looking = False
         self.has_decided_existence = False
         self.has_taken_none = False
-        """Whether the path assumed that an unknown field is null. A later failure may result from this, so it becomes a
-        denial.
-        """
+        """Whether the path assumed a null. That may cause a later failure, which therefore counts as a denial."""
         self.position = 0
         self.path: dict[str, ValueSet] = {}
         self.touched: set[tuple[str, Any]] = set()
@@ -538,9 +536,7 @@ class GuardRun(BuiltIns):
         return isinstance(possible, Words) and False not in possible.values
 
     def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown | None:
-        """Return a field of an entity with an unknown key. The facts missing for the key are also missing for the
-        field.
-        """
+        """Return a field of an entity with an unknown key. The field needs the same facts as the key."""
         self.is_open = True
         thing = (spec.entity_name, key.text)
         if spec.field_name != "exists":
@@ -553,9 +549,7 @@ class GuardRun(BuiltIns):
         return self.value_or_none(spec, unknown_fact(self, spec.field, name, key.needs, thing))
 
     def check_exists(self, thing: tuple[str, Any]) -> None:
-        """End the path if it reads a field of an entity that it assumed to be missing. `decide` handles the reverse
-        order.
-        """
+        """End the path if it assumed that this entity is missing. `decide` handles the reverse order."""
         if self.has_decided_existence and self.is_gone(thing):
             raise Absent(no_such(*thing))
         self.touched.add(thing)

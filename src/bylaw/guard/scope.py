@@ -124,10 +124,9 @@ class Scope:
         self.unavailable = frozenset(unavailable)
         """Built-ins that this kind of function may not use."""
         self.nullable: frozenset[str] = frozenset()
-        """Parts of records that may be None, because the function compares them with `None`. `nullable_names` has such
-        loop variables.
-        """
+        """Parts of records that may be None, because the function compares them with `None`."""
         self.nullable_names: frozenset[str] = frozenset()
+        """Loop variables that may be None."""
         self.aliases: dict[str, ast.expr] = {}
         """Variables that are assigned exactly once, and their values."""
         self.records: frozenset[str] = frozenset()

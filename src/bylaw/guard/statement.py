@@ -303,9 +303,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _names_tools(argument: ast.arg) -> bool:
-    """Whether the annotation names tools, such as `call: one_tool | another` or `call: write(order_id)`. See
-    `policy.stated`.
-    """
+    """Whether the annotation names tools, such as `call: one_tool | another` or `call: write(order_id)`."""
     named = (ast.Name, ast.BinOp, ast.BitOr, ast.Call, ast.Load)
     return argument.arg == "call" and all(
         isinstance(part, named) or (isinstance(part, ast.Constant) and isinstance(part.value, str))
