@@ -32,7 +32,8 @@ _MARKS = re.compile(
 _UNSURE = re.compile("[?\u061f\uff1f\u037e]|\\.\\.|\u2026|~~|^\\s*>|[\ufeff\u200b-\u200f\u202a-\u202e]", re.MULTILINE)
 """Matches a question mark, an ellipsis, and struck-out, quoted or hidden text."""
 _LETTERS = re.compile(r"[^\W\d_]+")
-_JOINS = re.compile(r"[,;]\s+|\s+(?:and|plus|&|\+|und|et|y|e|en|oraz|i|ve)\s+")
+_JOINS = re.compile(r"[^\w\s'\u2019-]|\s(?:and|plus|und|et|y|e|en|oraz|i|ve)\s")
+"""Matches a sign or a word that may join two actions in a title."""
 _ENDS_OPEN = re.compile(r"\s(?:and|but|or|und|oder|aber|et|mais|y|pero|e|ma|mas|en|maar|i|ale|ve|ama)$")
 _OTHER_SCRIPT = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Matches a letter from a script that `answers.toml` does not support."""
@@ -40,6 +41,8 @@ _AGREES = "\U0001f44d"
 """The thumbs-up and tick emoji, which mean yes in every language."""
 LONGEST = 200
 """The maximum length of an answer. Longer text says more than yes or no."""
+_VERB_AND_IT = 2
+"""The maximum number of words that repeat only the verb, as in "Yes, cancel it"."""
 _SHARE = 0.15
 """The minimum share of common words for recognising the language of a text."""
 _SCRIPTS = {
@@ -197,7 +200,10 @@ def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
     if not own or _has_contrast(title, shown.languages):
         return False
     is_one_action = not language.phrases.verb_last and not _JOINS.search(shown.title or shown.text)
-    return own == words or (is_one_action and own == words[:1])
+    if is_one_action and own == words[:1] and len(echoes) <= _VERB_AND_IT:
+        return True
+    # Small words at the end may say something else, as in "Yes, transfer the money to me".
+    return own == words and echoes[-1] not in small
 
 
 def _has_contrast(title: str, written: frozenset[str]) -> bool:
