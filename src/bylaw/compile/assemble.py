@@ -1,6 +1,6 @@
 """Assembles a pack's files from the results of the stages.
 
-Policies without a check are listed. The pack does not load until its owner accepts each of them.
+The files list each policy that has no check. The pack loads only after its owner has accepted each of these policies.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ from bylaw.trace import Trajectory
 Case = dict[str, Any]
 
 _WORTH = 0.8
-"""A case becomes a variation of another case if this reduces its length to at most this fraction."""
+"""A case is stored as a variation of another case only if this shortens it to at most this fraction of its length."""
 
 
 def compacted(cases: Sequence[Case]) -> list[Case]:
@@ -53,7 +53,7 @@ def count(cases: Iterable[Case]) -> int:
 
 
 def _implied(case: Case) -> str:
-    """Return the outcome of a case that states none."""
+    """Return the default outcome, for a case that does not state an outcome."""
     return "permit" if case.get("rule") is None else "kept"
 
 
@@ -103,7 +103,7 @@ def _makes(base: Case, change: Case, case: Case) -> bool:
 
 
 def _differs(before: Mapping[str, Any], after: Mapping[str, Any]) -> Case:
-    """Return the records, or parts of records, that are new or changed in `after`."""
+    """Return the records, or fields of records, that are new or changed in `after`."""
     made: Case = {}
     for name, value in after.items():
         old = before.get(name, UNSET)
@@ -172,7 +172,7 @@ def _policy(draft: Draft, work: Work, document: Document) -> dict[str, Any]:
     sorted_as = work.kinds.get(draft.id)
     body: dict[str, Any] = {
         "id": draft.id,
-        # A policy that was never classified must be either enforced or accepted by name.
+        # A policy that was never classified must be either enforced or explicitly accepted as unenforced.
         "kind": sorted_as.kind if sorted_as is not None else "rule",
         "tools": list(sorted_as.tools) if sorted_as is not None and sorted_as.kind == "guard" else [],
         "definition": draft.definition,
@@ -214,7 +214,7 @@ def compile_record(
     questions: Mapping[str, Sequence[Question]] | None = None,
     notes: Sequence[str] = (),
 ) -> str:
-    """Return `compiled.yaml`. It says how each policy was compiled and what a reviewer should check."""
+    """Return the text of `compiled.yaml`: how each policy was compiled, and what a reviewer should check."""
     said = flagged(on_trial(files), source.trajectories) if source.trajectories else {}
     kept = {key[2] for key in read_items("policies.yaml", files["policies.yaml"]) if len(key) == 3}
     drafts = sorted(work.drafts, key=lambda draft: first_place(draft.quotes, source.document))
@@ -268,7 +268,7 @@ def _file(document: Document, offset: int) -> dict[str, str]:
 
 
 def _merged(checks: list[Check]) -> dict[str, Any]:
-    """Merge the rules of several policies. If two predicates share a name but differ in meaning, one is renamed."""
+    """Merge the rules of several policies. Of two predicates with the same name but different meanings, rename one."""
     predicates: dict[str, Any] = {}
     rules: list[dict[str, Any]] = []
     for check in checks:
@@ -287,14 +287,14 @@ def _question_record(question: Question, check: Check | None, source: Source) ->
 
 
 def _at_a_time(case: dict[str, Any], check: Check, source: Source) -> dict[str, Any]:
-    """Add the trial's time to a case if its check uses the time but the pack has no clock."""
+    """Add the trial's time to a case if its check reads the time but the pack has no fixed time."""
     asks = "now(" in f"{check.code}{check.rules}" or (check.failed and not check.code)
     return case if source.now or not asks or "now" in case else {**case, "now": source.tried_at}
 
 
 def _part(draft: Draft, document: Document) -> str:
-    """Return the name of the file for a policy's guard and cases. The name comes from the heading above the policy, or
-    else from the document.
+    """Return the file name for a policy's guard and cases: the heading above the policy or, if there are several
+    documents, the document's name.
     """
     found = ranges(draft.quotes, document)
     heading = document.heading_at(found[0][0][0]) if found else ""
@@ -308,7 +308,7 @@ _TOLD = ("violation", "near_miss", "inconclusive")
 
 
 def flagged(files: Mapping[str, str], trajectories: Sequence[Trajectory]) -> dict[str, dict[str, Any]]:
-    """For each policy, count the recorded calls and messages that it flags. List the first few with their reasons."""
+    """Return, for each policy, how many recorded calls and messages it flags, and the first few with their reasons."""
     if not trajectories:
         return {}
     pack = Pack.from_files(files)

@@ -34,7 +34,7 @@ _KEPT = 64
 
 
 class Bench:
-    """Everything that all trials share: the tools, the entities, the user facts and the clock."""
+    """The data that all trials share: the tools, the entities, the user facts and the clock."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Bench:
             "entities.yaml": entities_file(things, request),
         }
         self._case_files: dict[str, Read[CasesFile]] = {}
-        # The same code and rules are tried on several sets of cases.
+        # The same code and rules are run on several sets of cases.
         self._parsed = lru_cache(maxsize=_KEPT)(self._parse)
         self._loaded = lru_cache(maxsize=_KEPT)(self._load)
         self._tried: dict[Hashable, Any] = {}
@@ -79,7 +79,7 @@ class Bench:
 
     @cached_property
     def plausible(self) -> Plausible:
-        """The possible values, as shown by schemas and recorded results."""
+        """The plausible values, according to the schemas and the recorded results."""
         schemas: dict[str, dict[str, Any]] = {
             arguments_of(name): {"properties": card.parameters} for name, card in self.cards.items()
         }
@@ -101,7 +101,7 @@ class Bench:
         return Vocabulary(schema.entities, arguments, *named)
 
     def guard(self, policy: Policy, code: str) -> tuple[Guard | None, list[str]]:
-        """Return a policy's guard, or None with the faults of its code."""
+        """Return a policy's guard, or None and the errors in its code."""
         guard, wrong = self._parsed(function_name(policy.id), code)
         return guard, list(wrong)
 
@@ -121,7 +121,9 @@ class Bench:
         return self.on_its_clock(self._holding(policy, guard))
 
     def on_its_clock(self, pack: Pack) -> Pack:
-        """Return the pack with a clock that suits recorded calls: the pack's own, or else the time of each call."""
+        """Return the pack with a suitable clock for recorded calls: the pack's own clock or, without one, the time of
+        each call.
+        """
         return pack if self._has_clock else replace(pack, now=None)
 
     def _holding(self, policy: Policy, guard: Guard) -> Pack:
@@ -129,8 +131,8 @@ class Bench:
         return replace(self.base, policies={policy.id: policy}, guards={policy.id: guard}, by_tool=by_tool)
 
     def _written(self, cases: Sequence[Case]) -> Read[CasesFile]:
-        """Parse cases as if they came from a pack's file. The result is cached, because many guards are tried on the
-        same cases.
+        """Parse cases as if they came from a pack's file. The result is cached, because the same cases are used to try
+        many guards.
         """
         key = repr(cases)
         if key not in self._case_files:
@@ -138,15 +140,15 @@ class Bench:
         return self._case_files[key]
 
     def once(self, key: Hashable, make: Callable[[], Tried]) -> Tried:
-        """Return the cached result for a key. The cache is needed because the stages run again after each round of
-        answers.
+        """Return the cached result for a key, or compute it. Results are cached because the stages run again after each
+        round of answers.
         """
         if key not in self._tried:
             self._tried[key] = make()
         return self._tried[key]
 
     def misfits(self, policy: Policy, cases: Sequence[Case]) -> list[str]:
-        """Return the faults in a guard's cases that no change to the guard could fix."""
+        """Return the errors in a guard's cases that no change to the guard could fix."""
         code = f'def {function_name(policy.id)}(call, facts):\n    return deny("on trial")\n'
         guard, _ = self.guard(policy, code)
         assert guard is not None
@@ -191,8 +193,8 @@ class Bench:
 
 
 def told_whole(guard: Guard, cases: Sequence[Case]) -> Sequence[Case]:
-    """Mark cases as complete if their guard searches for entities. No entities exist other than those in a complete
-    case.
+    """Mark the cases as complete if the guard searches for entities. In a complete case, only the listed entities
+    exist.
     """
     if not guard.searches:
         return cases
@@ -202,7 +204,7 @@ def told_whole(guard: Guard, cases: Sequence[Case]) -> Sequence[Case]:
 
 
 def cases_answer(text: str) -> list[Case]:
-    """Parse an answer as a list of cases. Raises Unreadable if this fails."""
+    """Parse an answer as a list of cases. Raises Unreadable if the answer is not such a list."""
     data = yaml_answer(text)
     cases: Any = data.get("") or data.get("cases")
     if not isinstance(cases, list) or not all(isinstance(each, dict) for each in listed(cases)):
@@ -211,7 +213,7 @@ def cases_answer(text: str) -> list[Case]:
 
 
 def fault_text(fault: BylawError, case: Case | None = None) -> str:
-    """Describe an error so that the author of the faulty answer can correct it."""
+    """Describe an error so that the model that wrote the faulty answer can correct it."""
     line = f"line {fault.place.rpartition(':')[2]}: " if fault.place.startswith("guards/") else ""
     of = f"case `{case.get('note', '')}`: " if case is not None else ""
     return f"{of}{line}{fault.message}" + (f"; {fault.hint}" if fault.hint else "")

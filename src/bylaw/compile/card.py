@@ -18,11 +18,11 @@ _DOCUMENTED = re.compile(
 )
 """Matches the start of a docstring section about arguments or results."""
 _WORDS = 300
-"""The maximum number of characters in the text about one argument or one bound tool."""
+"""The maximum number of characters in the description of one argument or one bound tool."""
 
 
 class Card(Struct, frozen=True):
-    """What is known about one tool."""
+    """Everything known about one tool."""
 
     name: str
     description: str = ""
@@ -30,9 +30,9 @@ class Card(Struct, frozen=True):
     """JSON schemas by argument."""
     required: tuple[str, ...] = ()
     effect: Effect | None = None
-    """The effect according to a hint in the catalogue."""
+    """The tool's effect, according to a hint in the catalogue."""
     results: str = ""
-    """A description of the tool's results and errors in words."""
+    """A description of the tool's results and errors in English."""
     output: dict[str, Any] = field(default_factory=dict[str, Any])
     """The JSON schema of the tool's results, if known."""
 
@@ -76,14 +76,15 @@ class Card(Struct, frozen=True):
 _SAMPLES = 200
 _ERRORS = 4
 _NAMES_OF_A_RECORD = 36
-"""A record with more names than this is a table that is keyed by data."""
+"""A record with more names than this is treated as a mapping with data as its keys."""
 _LISTS = 20
-"""A list in one place is assumed never to be empty if this many lists were recorded there and none was empty."""
+"""The minimum number of recorded lists at one path, none of them empty, before that list is assumed never to be empty.
+"""
 _WITH_A_DIGIT = re.compile(r"[^\s\"'{}\[\]:,]*\d[^\s\"'{}\[\]:,]*")
 
 
 class Form:
-    """The form that is common to all values recorded in one place."""
+    """The form shared by all values recorded at one path."""
 
     def __init__(self) -> None:
         self.values = SeenValues()
@@ -154,7 +155,9 @@ class Form:
 
     @property
     def _words(self) -> tuple[str, ...]:
-        """Return the recorded words if there are only a few. Return nothing if any word contains a digit, as ids do."""
+        """Return the recorded strings if there are only a few. Return none of them if any string contains a digit, as
+        ids do.
+        """
         return () if any(re.search(r"\d", word) for word in self.values.few) else self.values.few
 
     @property
@@ -171,7 +174,7 @@ class Form:
 
 
 class Results:
-    """Each tool's result forms and error messages, from all conversations."""
+    """The forms of each tool's results, and its error messages, from all conversations."""
 
     def __init__(self) -> None:
         self._forms: dict[str, Form] = {}
@@ -195,7 +198,7 @@ class Results:
         return self._forms[tool].schema() if tool in self._forms else {}
 
     def text(self, tool: str) -> str:
-        """Describe a tool's results and errors in words. Empty if neither was recorded."""
+        """Describe a tool's results and errors in English. Empty if neither was recorded."""
         lines = [f"results: {self._forms[tool]}"] if tool in self._forms else []
         if errors := self._errors.get(tool):
             lines.append(f"errors: {'; '.join(sorted(text for text, _ in errors.most_common(_ERRORS)))}")

@@ -1,4 +1,4 @@
-"""A policy's compiled check and its cases, the referee who decides disputed cases, and questions for a reviewer."""
+"""A policy's compiled check and its cases, the referee that decides disputed cases, and questions for a reviewer."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -40,17 +40,17 @@ class Check(Struct, frozen=True):
     """Why the policy is not enforced."""
     repairs: int = 0
     generated: int = 0
-    """The number of generated inputs on which the check ran."""
+    """The number of generated inputs on which the check was run."""
     divided: int = 0
-    """The number of inputs for which two versions gave different results."""
+    """The number of inputs for which two versions of the check gave different results."""
     shown: str = ""
-    """A digest of all text in the check's questions. An unchanged digest means that the check can be reused."""
+    """A digest of all text in the questions about the check. If the digest is unchanged, the check can be reused."""
 
 
 def settled(policy: str, shown: str, settle: Callable[[], Check | None] | None) -> Check:
-    """Return the check that `settle` makes from the answers. If answers are missing, the check says so.
+    """Return the check that `settle` builds from the answers, or a failed check if answers are missing.
 
-    An unexpected error in generated code is reported for this policy, and the compile goes on.
+    An unexpected error in generated code fails only this policy, and the compile continues.
     """
     try:
         check = settle() if settle is not None else None
@@ -64,7 +64,10 @@ def settled(policy: str, shown: str, settle: Callable[[], Check | None] | None) 
 def cases_by_policy(
     cases: Iterable[Case], names: Iterable[str], part: str, wants: tuple[str, str]
 ) -> tuple[dict[str, list[Case]], list[str]]:
-    """Group the cases in an answer by the policy that `part` of a case names. Also return the answer's faults."""
+    """Group the cases in an answer by policy, and return the errors in the answer.
+
+    `part` is the field of a case that names its policy: `guard` or `rule`.
+    """
     found: dict[str, list[Case]] = {name: [] for name in names}
     complaints: list[str] = []
     for case in cases:
@@ -122,10 +125,11 @@ def arbitrated(
     questions: list[Question],
     more: Sequence[Case] = (),
 ) -> tuple[list[Case], list[Ruling]]:
-    """Return the cases after the referee has decided those at the `disputed` positions. Undecided cases are left out.
+    """Return the cases after the referee has decided those at the `disputed` positions, without cases that it left
+    undecided.
 
-    Also return the rulings on `more` situations. The owner is told through a question wherever the referee does not
-    agree with a case.
+    Also return the rulings on `more` situations. For each case that the referee leaves undecided or changes, a question
+    for the owner is added.
     """
     order = sorted(disputed)
     rulings = rule_on(desk, [*(cases[index] for index in order), *more], wants, shown)

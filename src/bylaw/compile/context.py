@@ -1,4 +1,6 @@
-"""Selects the context for a question about policies: the tools that they bind and the entities within reach."""
+"""Selects the context for a question about policies: the tools that they bind, and the entities that these tools can
+reach.
+"""
 
 import json
 import re
@@ -11,7 +13,7 @@ from bylaw.compile.schema import Schema, listed, names_in, record, schema_text, 
 from bylaw.compile.things import Place, Things, insides, keys_of, read_tool, shown_as
 
 _LONGEST = 24_000
-"""The maximum number of characters about tools in one question."""
+"""The maximum number of characters that one question spends on tools."""
 _SEVERAL = 2
 _MOST_OTHERS = 40
 """The maximum number of unbound tools that a question names."""
@@ -22,7 +24,7 @@ _ORDER = re.compile(
 )
 """Phrases that state the order of several checks."""
 _DAY = re.compile(r"(^|_)(date|day)$")
-"""Matches the name of a key part that is a day."""
+"""Matches the name of a key field that contains a day."""
 
 
 def bound_tools_text(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
@@ -31,7 +33,7 @@ def bound_tools_text(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
 
 
 def code_notes(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
-    """Return notes on writing code for the entities within reach. Empty if no notes apply."""
+    """Return notes on writing code for the entities that the tools can reach. Empty if no notes apply."""
     near = _near(things, cards, tools)
     notes = [*_lists_notes(cards, tools), *_day_notes(things, near if tools else set())]
     if len(near) >= _SEVERAL and not _ORDER.search(sentences):
@@ -57,7 +59,7 @@ def _lists_notes(cards: Mapping[str, Card], tools: Iterable[str]) -> list[str]:
 
 
 def _day_notes(things: Things, near: set[str]) -> list[str]:
-    """If an entity's key contains a day, point out that the calendar often decides."""
+    """If an entity's key contains a day, point out that the result often depends on the calendar."""
     for name in (each for each in things.entities if each in near):
         if day := next(filter(_DAY.search, keys_of(things.entities[name])), None):
             return [
@@ -79,21 +81,21 @@ def other_tools_text(cards: Mapping[str, Card], tools: Iterable[str], sentences:
 
 
 def catalogue_text(cards: Mapping[str, Card], policies: str) -> str:
-    """List every tool, one per line. If there are too many, describe those with wording closest to the policies, and
-    name the rest.
+    """List every tool, one per line. If there are too many, describe only the tools whose wording is closest to the
+    policies, and name the rest.
     """
     return _nearest({name: card.short for name, card in cards.items()}, cards, policies, "\n")
 
 
 def catalogue_with_results(cards: Mapping[str, Card], fields: str) -> str:
-    """List every tool with its results. If there are too many, describe those with wording closest to the fields, and
-    name the rest.
+    """List every tool with its results. If there are too many, describe only the tools whose wording is closest to the
+    fields, and name the rest.
     """
     return _nearest({name: card.whole for name, card in cards.items()}, cards, fields, "\n\n")
 
 
 def _nearest(told: Mapping[str, str], cards: Mapping[str, Card], words: str, between: str) -> str:
-    """Return the descriptions of all tools if they fit. Otherwise, return those of the closest tools."""
+    """Return the descriptions of all tools if they fit the limit. Otherwise, return those of the most similar tools."""
     if sum(map(len, told.values())) <= _LONGEST:
         return between.join(told.values())
     wanted = _words(words)
@@ -117,8 +119,8 @@ def _words(text: str) -> set[str]:
 def things_text(
     things: Things, cards: Mapping[str, Card], tools: Sequence[str], request: Mapping[str, Any], sentences: str = ""
 ) -> str:
-    """Describe the entities that the sentences name, and those that the tools' arguments lead to directly or through
-    records.
+    """Describe the entities that the sentences name, and the entities that the tools' arguments lead to, directly or
+    through records.
     """
     near = _near(things, cards, tools) | _named(things, sentences)
     inside = insides(things, cards)
@@ -137,7 +139,7 @@ def things_text(
 
 
 def _made_by(name: str, body: Mapping[str, Any], things: Things) -> str:
-    """Say how the conversation creates an entity that exists only there. Empty for any other entity."""
+    """Describe how the conversation creates an entity of origin `conversation`. Empty for any other entity."""
     if body.get("origin") != "conversation":
         return ""
     shown = ", ".join(tool for tool, seen in things.observations.items() if name in shown_as(seen))
@@ -169,9 +171,7 @@ def _near(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> se
 
 
 def _named(things: Things, sentences: str) -> set[str]:
-    """Return the entities that the sentences mention. A mention is a word from the entity's name, or a multi-word field
-    that no other entity has.
-    """
+    """Return the entities that the sentences mention by name, or by a multi-word field that no other entity has."""
     text = f" {' '.join(_singular(sentences))} "
     fields = {name: section(body, "fields") for name, body in things.entities.items()}
     owners = Counter(field for own in fields.values() for field in own)
@@ -190,7 +190,9 @@ def _singular(text: str) -> list[str]:
 
 
 def _is_reached(key: Sequence[str], names: set[str]) -> bool:
-    """Whether at least one part of a key is known. Other parts may be constants, such as a kind named in a policy."""
+    """Whether a name leads to at least one part of the key. The remaining parts may be constants, such as a kind stated
+    in a policy.
+    """
     return not key or any(_leads(name, part) for part in key for name in names)
 
 
@@ -214,7 +216,7 @@ def _thing(name: str, body: Mapping[str, Any], cards: Mapping[str, Card], inside
 
 
 def _notes(spec: Mapping[str, Any]) -> str:
-    """Describe the default of a field, and the entities that a field of keys lists."""
+    """Describe a field's default and, if the field contains keys, the entities that they refer to."""
     gathered = f" of every {str(spec['keys_of']).partition('.')[0]} with this key" if spec.get("keys_of") else ""
     return gathered + (f" ({json.dumps(spec['default'])} where it is not set)" if "default" in spec else "")
 

@@ -1,7 +1,7 @@
-"""Gives the compiler's stages their answers and collects the questions that have no answer yet.
+"""Answers the questions of the compiler's stages, and collects the questions without an answer.
 
-A stage never waits. It asks its questions and stops if an answer is missing. All missing answers are then requested
-together, and the stages run again. Each stage is therefore a pure function of its input and the answers.
+A stage never waits for an answer. It asks its questions and stops if an answer is missing. All missing answers are then
+requested together, and the stages run again. Each stage is therefore a pure function of its input and the answers.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,21 +23,21 @@ Item = TypeVar("Item")
 Made = TypeVar("Made")
 Data = TypeVar("Data")
 Judge = Callable[[Data], tuple[Made, list[str]]]
-"""Interprets an answer and lists its faults for whoever wrote it."""
+"""Interprets an answer and lists its errors, so that the model can correct them."""
 
 
 FAULTY = "the answer was "
-"""The opening words of complaints about a refused, truncated or malformed answer."""
+"""How a complaint about a refused, truncated or malformed answer begins."""
 
 
 class Outcome(Struct, Generic[Made], frozen=True):
     made: Made
     complaints: tuple[str, ...]
-    """The remaining complaints about the last answer."""
+    """The complaints that remain about the last answer."""
 
 
 class Unanswered(Exception):
-    """An answer is missing. Its request has been recorded."""
+    """Raised if an answer is missing. Its request has been recorded."""
 
 
 def stage(work: Callable[Given, Made]) -> Callable[Given, Made | None]:
@@ -54,7 +54,7 @@ def stage(work: Callable[Given, Made]) -> Callable[Given, Made | None]:
 
 
 class Desk:
-    """Holds answers by request, and records each request without an answer."""
+    """Holds answers by request, and records each request that has no answer."""
 
     def __init__(self, at_hand: Callable[[Request], Answer | None] | None = None) -> None:
         self._at_hand = at_hand
@@ -87,8 +87,10 @@ class Desk:
         return found
 
     def each(self, items: Iterable[Item], work: Callable[[Item], Made]) -> list[Made]:
-        """Apply `work` to each item. If answers are missing, stop only after trying every item, so that all requests
-        are sent together.
+        """Apply `work` to each item.
+
+        If an answer is missing, the remaining items are still tried before the stage stops, so that all requests are
+        sent together.
         """
         made: list[Made] = []
         is_missing = False
@@ -118,9 +120,10 @@ class Desk:
         empty: Made,
         attempt: int = 1,
     ) -> Outcome[Made]:
-        """Ask a question. A faulty answer goes back to its author with complaints, up to the prompt's number of rounds.
+        """Ask a question and return the judged answer.
 
-        If the last answer is unreadable, return `empty`.
+        A faulty answer is sent back to the model with complaints, up to the prompt's number of rounds. If the last
+        answer is unreadable, `empty` is returned.
         """
         request = prompt.request(shown, attempt)
         for number in range(1, prompt.rounds + 1):
@@ -137,7 +140,7 @@ class Desk:
 
 
 def _of_fault(answer: Answer, complaints: list[str]) -> list[str]:
-    """Return the complaints about a faulty answer. A refused or malformed answer gets only one complaint."""
+    """Return the complaints about a faulty answer. A refused or malformed answer gets a single complaint."""
     if answer.fault == "truncated":
         return [f"{FAULTY}truncated: it was longer than it may be; answer in full, in fewer words"]
     complaint = f"{FAULTY}{answer.fault}: {answer.why}"
@@ -161,16 +164,16 @@ _FOLDER = Path(__file__).parent / "prompts"
 
 
 class Unreadable(Exception):
-    """The answer has the wrong form. The message is meant for its author."""
+    """Raised if an answer has the wrong form. The message tells the model what to correct."""
 
 
 class Prompt(Struct, Generic[Data], frozen=True):
-    """A question from a stage, the function that reads the answer, and the number of attempts."""
+    """A question that a stage asks, the function that parses the answer, and the number of attempts."""
 
     name: str
     """The name of the question's file in `prompts/`."""
     read: Callable[[str], Data]
-    """Reads an answer. Raises `Unreadable`."""
+    """Parses an answer. Raises `Unreadable`."""
     max_tokens: int = 4096
     rounds: int = 2
     schema: dict[str, Any] | None = None
@@ -180,7 +183,7 @@ class Prompt(Struct, Generic[Data], frozen=True):
         return render(self.folder, self.name, shown, schema=self.schema, attempt=attempt, max_tokens=self.max_tokens)
 
     def judged(self, text: str, judge: Judge[Data, Made], empty: Made) -> tuple[Made, list[str]]:
-        """Return an answer's result and its faults."""
+        """Return an answer's result and its errors."""
         try:
             return judge(self.read(text))
         except Unreadable as error:
@@ -212,5 +215,5 @@ def yaml_answer(text: str) -> dict[str, Any]:
 
 
 def prompt_text(name: str) -> str:
-    """Return a part of a prompt that only some requests include."""
+    """Return a section of a prompt that only some requests include."""
     return (_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()

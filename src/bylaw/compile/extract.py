@@ -1,8 +1,8 @@
 """Extracts the document's policies section by section, with verbatim quotes.
 
-Sentences that no policy cites are asked about once more and then listed. A policy with a quote that is not in the
-document is sent back for correction. If the quote is still wrong, the policy is dropped. If the document changes,
-unchanged parts are not read again.
+Sentences that no policy cites are put to the model once more, and those that still yield no policy are listed. A policy
+with a quote that is not in the document is sent back for correction, and dropped if its quote is still wrong. If the
+document changes, the policies of unchanged sections are reused.
 """
 
 import re
@@ -88,7 +88,7 @@ _LEANS = re.compile(
     r"|it|they|the same|even (then|so)|both|neither)\b",
     re.IGNORECASE,
 )
-"""Matches the start of a sentence that depends on the sentence before it."""
+"""Matches the start of a sentence that depends on the preceding sentence."""
 
 
 def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft, ...]:
@@ -126,7 +126,9 @@ def _referred(draft: Draft, document: Document, titles: Mapping[str, str]) -> li
 
 
 def _title(file: File) -> str:
-    """Return a document's first heading, or an empty string if it is too short to recognise in a sentence."""
+    """Return a document's first heading, or an empty string if that heading is too short to be recognised in a
+    sentence.
+    """
     heading = next((match[2] for line in file.text.split("\n") if (match := HEADING.match(line.strip()))), "")
     words = _plain(heading)
     return words if len(words.split()) >= _SHORTEST else ""
@@ -140,9 +142,11 @@ class Repeats(Struct, frozen=True):
     """The result of comparing drafts that quote the same words in several sections."""
 
     drafts: tuple[Draft, ...]
-    """The drafts without repetitions. If two repeated drafts differ, their quotes state where they come from."""
+    """The drafts without repetitions. If two drafts quote the same text with different meanings, their quotes also
+    state the section.
+    """
     dropped: dict[str, str]
-    """The repeated drafts, keyed by id, each with the draft that it repeats."""
+    """Maps the id of each dropped draft to the id of the draft that it repeats."""
     questions: dict[str, tuple[Question, ...]]
     """Questions about policies that quote the same text in different sections."""
 
@@ -165,7 +169,7 @@ def repeats_text(section: Section, document: Document) -> str:
 
 
 def told_apart(found: Sequence[tuple[Section, Draft]], document: Document) -> Repeats:
-    """Return the drafts of all sections in order, without repetitions. Draft ids must be unique."""
+    """Return the drafts of all sections in order, without repetitions. Requires unique draft ids."""
     kept: list[tuple[Section, Draft]] = []
     by_words: dict[frozenset[str], list[int]] = {}
     dropped: dict[str, str] = {}
@@ -191,7 +195,7 @@ def told_apart(found: Sequence[tuple[Section, Draft]], document: Document) -> Re
 
 
 def _repeated_words(draft: Draft, document: Document) -> frozenset[str]:
-    """Return a draft's sentences if each of them occurs more than once and no place is stated."""
+    """Return the sentences that a draft quotes if its quotes match several places. Otherwise, return an empty set."""
     found = ranges(draft.quotes, document)
     if any(len(places) == 1 for places in found):
         return frozenset()
@@ -199,7 +203,7 @@ def _repeated_words(draft: Draft, document: Document) -> frozenset[str]:
 
 
 def _at_home(quote: str, section: Section, document: Document) -> str:
-    """Add the section's headings to a quote, unless headings cannot distinguish the places."""
+    """Add the section's headings to a quote, if these headings are enough to identify the place."""
     words = read_quote(quote, document).words
     own = [start for start, _ in document.places(words) if section.start <= start < section.end]
     return (under_heading(words, own[0], document) if own else "") or quote
@@ -244,13 +248,13 @@ _COVER = json_prompt("cover", _Covering)
 class Extraction(Struct, frozen=True):
     drafts: tuple[Draft, ...]
     dropped: tuple[str, ...] = ()
-    """The policies that were left out, with the reasons."""
+    """Maps each policy that was left out to the reason."""
     aside: dict[str, str] = {}
     """Remarks on sentences that no policy cites, keyed by digest."""
     questions: dict[str, tuple[Question, ...]] = {}
     """Questions for the document's owner, keyed by policy."""
     repeats: dict[str, str] = {}
-    """Policies that were left out because a policy in another section has the same quote and meaning."""
+    """Maps each policy left out as a repetition to the policy in another section with the same quote and meaning."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -284,7 +288,7 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
     quoted = covered((draft.quotes for draft in first.drafts), document)
     uncited: list[tuple[Section, list[Sentence]]] = []
     for section in sections(document):
-        # Ask about a repeated sentence only where it first occurs.
+        # Ask about a repeated sentence only at its first occurrence.
         unquoted = {each.digest: each for each in section.sentences(document) if each.start not in quoted}
         left = [each for digest, each in unquoted.items() if digest not in asked]
         asked |= unquoted.keys()
@@ -314,7 +318,8 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
         found += drafts
         dropped += outcome.complaints
         aside |= {left[each.number - 1].digest: each.why for each in others if 0 < each.number <= len(left)}
-        # List unmentioned sentences too. They are then not asked about again while the document stays the same.
+        # Also list sentences that the answer does not mention, so that they are not asked about again while the
+        # document is unchanged.
         spoken_of = covered((draft.quotes for draft in drafts), document)
         unsaid = [each for each in left if each.start not in spoken_of and each.digest not in aside]
         aside |= {each.digest: UNSAID for each in unsaid}
@@ -356,7 +361,7 @@ def _quoted(drafts: Sequence[Listed], document: Document) -> tuple[tuple[Draft, 
 
 
 _ALIKE = 0.6
-"""Two sentences with at least this fraction of words in common are treated as versions of the same sentence."""
+"""Two sentences are treated as versions of one sentence if at least this fraction of their words is the same."""
 
 
 def still_standing(earlier: Sequence[Extraction], document: Document) -> Extraction:
@@ -372,7 +377,7 @@ def still_standing(earlier: Sequence[Extraction], document: Document) -> Extract
 
 
 def under_old_names(found: Extraction, kept: Extraction, before: Sequence[Draft]) -> Extraction:
-    """Give a new policy the id of an earlier policy if it only rewords that policy."""
+    """Give a new policy the id of an earlier policy if the new policy only rewords the earlier one."""
     standing = {draft.id for draft in kept.drafts}
     gone = [draft for draft in before if draft.id not in standing]
     pairs = sorted((-_alike(new, old), new.id, old.id) for new in found.drafts for old in gone)
@@ -380,7 +385,7 @@ def under_old_names(found: Extraction, kept: Extraction, before: Sequence[Draft]
     for unlike, new, old in pairs:
         if -unlike >= _ALIKE and new not in names and old not in names.values():
             names[new] = old
-    # A draft that takes an earlier policy's name frees its own name.
+    # A draft that takes an earlier policy's id frees the id that it had before.
     taken = standing | set(names.values())
     drafts: list[Draft] = []
     for draft in found.drafts:

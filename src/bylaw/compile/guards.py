@@ -1,8 +1,8 @@
 """Writes guards. Cases and code are written from the sentences, independently of each other, and then compared.
 
-Two versions of the code and one set of cases are three readings of a policy. If they differ, a referee interprets the
-sentences without seeing any of them. Code that fails a case is repaired a few times. If it still fails, the policy gets
-no guard.
+Two versions of the code and one set of cases are three interpretations of a policy. If these differ, a referee
+interprets the sentences without seeing the code or the expected outcomes. Code that fails a case is repaired a few
+times. If it still fails, the policy gets no guard.
 
 If a sentence states a number that the code does not use, the reviewer gets a hint. A guard that uses a different
 number, such as 60 days instead of 30, is wrong. The exception is a guard that a case shows to apply the stated number.
@@ -44,8 +44,8 @@ _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 def unused_numbers(draft: Draft, code: str) -> list[str]:
     """Return, in digits, the policy's numbers that are missing from the code.
 
-    A sentence may state several policies or be part of a table. A number is therefore checked only if the definition or
-    description repeats it.
+    A quoted sentence may state several policies or be part of a table. So a number is checked only if the policy's
+    definition or description repeats it.
     """
     missing = _numbers(draft.definition, draft.description) - _used(code)
     named = (found for quote in draft.quotes for found in _NUMBER.findall(_CLAUSE.sub("", quote)))
@@ -53,11 +53,12 @@ def unused_numbers(draft: Draft, code: str) -> list[str]:
 
 
 def replaced_numbers(draft: Draft, general: str, code: str, cases: str) -> tuple[list[str], list[str]]:
-    """Return the policy's numbers that neither code nor cases use, and the numbers that the code uses instead.
+    """Return two lists: the policy's numbers that neither code nor cases use, and the numbers that the code uses
+    instead.
 
-    If one of the two lists would be empty, both are. A number does not count as a replacement if the policy or the
-    general advice contains it, if it is 0, 1 or 2, or if it states the same in other units (a week and 7 days, 10% and
-    0.1).
+    Both lists are empty unless both would have entries. A number in the code does not count as a replacement if the
+    policy or the general advice contains it, if it is 0, 1 or 2, or if it expresses a missing number in other units (7
+    days for a week, 0.1 for 10%).
     """
     tried = _numbers(cases)
     missing = [each for each in unused_numbers(draft, code) if _decimal(each) not in tried]
@@ -92,7 +93,7 @@ def _decimal(text: str) -> Decimal:
 
 
 _LACKS = re.compile(r"\d+: the call has no argument .*")
-"""The error raised by a guard that reads an argument that some calls lack."""
+"""Matches the error of a guard that reads an argument which some calls do not have."""
 _CANNOT = re.compile(r"^#\s*cannot\s+([\w-]+)\s*:\s*(.*)$", re.MULTILINE)
 
 
@@ -115,7 +116,7 @@ def functions_of(source: str) -> dict[str, str]:
 
 
 def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
-    """Return the cases in an answer and its faults. If the answer is truncated, return only complete cases."""
+    """Return the cases in an answer, and its errors. If the answer is truncated, return only the complete cases."""
     try:
         return cases_answer(text), []
     except Unreadable as error:
@@ -129,14 +130,14 @@ def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
 _GUARDS = Prompt("guards", unfenced, max_tokens=8192)
 _REPAIR = Prompt("repair", unfenced)
 _CASES = Prompt("cases", _listed_cases, max_tokens=16_384)
-"""The limit is high because cases for five policies with many arguments are long."""
+"""The token limit is high because five policies with many arguments need long cases."""
 _WANTS = ("permit", "deny")
 
 
 def _judged_cases(
     answer: tuple[Sequence[Case], Sequence[str]], policies: Sequence[Policy], bench: Bench, uncheckable: Container[str]
 ) -> tuple[dict[str, list[Case]], list[str]]:
-    """Return the cases in an answer that can run, keyed by policy, and the answer's faults. `uncheckable` policies need
+    """Return the cases in an answer that can run, keyed by policy, and the answer's errors. `uncheckable` policies need
     no cases.
     """
     given, complaints = cases_by_policy(answer[0], [policy.id for policy in policies], "policy", _WANTS)
@@ -170,7 +171,7 @@ def _judged_guards(source: str, policies: Sequence[Policy], bench: Bench) -> tup
 
 
 class PolicyBrief:
-    """A policy, with everything that questions about it show."""
+    """A policy, with all the information that questions about the policy show."""
 
     def __init__(
         self, bench: Bench, draft: Draft, tools: Sequence[str], general: str, beside: Sequence[Draft] = ()
@@ -192,7 +193,7 @@ class PolicyBrief:
     def digest(self) -> str:
         """A digest that changes only if the information about this policy changes.
 
-        The owner's edits of entities are not part of it, because an edit is no reason to ask the questions again.
+        The owner's edits of entities are left out, because such an edit does not require new questions.
         """
         bench, tools = self._bench, self.policy.tools
         things = things_text(bench.described, bench.cards, tools, {}, draft_text(self.draft)).splitlines()
@@ -201,11 +202,13 @@ class PolicyBrief:
 
     @property
     def shown(self) -> dict[str, str]:
-        """The values that the referee's question shows."""
+        """The template values for the referee's question."""
         return {"policy": self.text(), "general": self.general, "things": self.things, "now": self._bench.now}
 
     def is_settled(self, earlier: Mapping[str, Check], edited: Container[str]) -> bool:
-        """Whether an earlier check was made from exactly this brief and still loads, or was edited later."""
+        """Whether an earlier check was made from exactly this brief, and either still loads or has been edited by the
+        owner.
+        """
         check = earlier.get(self.draft.id)
         if check is None or check.shown != self.digest:
             return False
@@ -250,7 +253,7 @@ def write_guards(
 def _ask(
     desk: Desk, bench: Bench, group: Sequence[PolicyBrief], general: str
 ) -> tuple[Mapping[str, list[Case]], Sequence[Written], Sequence[str]]:
-    """Return the cases of some policies, two versions of the code, and the reasons for rejecting either version."""
+    """Return the cases of some policies, two versions of the code, and the reasons for rejecting a version."""
     policies = [each.policy for each in group]
     tools = [tool for policy in policies for tool in policy.tools]
     sentences = "\n\n".join(draft_text(each.draft) for each in group)
@@ -281,7 +284,7 @@ def _ask(
 def _settle(
     tests: "_GuardTests", given: Mapping[str, list[Case]], written: Sequence[Written], refusals: Sequence[str]
 ) -> Check:
-    """Compare the versions of a guard with each other and with the cases, and repair the better version."""
+    """Compare the two versions of a guard with each other and with the cases, then repair the better version."""
     brief = tests.brief
     name = brief.draft.id
     cases = given.get(name, [])
@@ -346,7 +349,7 @@ class _GuardTests:
         return guard
 
     def trials(self, *codes: str) -> list[Trial]:
-        """Run guards on the same generated calls. Empty if there are no guards."""
+        """Return the results of the guards on the same generated calls. Empty if there are no guards."""
         bench, policy = self._bench, self._policy
 
         def make() -> list[Trial]:
@@ -368,7 +371,7 @@ class _GuardTests:
         return guard is not None and guard.searches, facts
 
     def _results(self, code: str, cases: Sequence[Case]) -> list[str]:
-        """Return what a guard does in each case if that is not what the case wants. Empty if the case passes."""
+        """Return, for each case that fails, the guard's result. Empty for a case that passes."""
         results = self._bench.run(self._policy, self.loaded(code), cases) if cases else ()
         return [
             ("" if each.passed else each.got) if isinstance(each, CaseResult) else fault_text(each) for each in results
@@ -380,7 +383,7 @@ class _GuardTests:
     def arbitrated(
         self, cases: Sequence[Case], codes: Sequence[str], divided: Sequence[Trial], questions: list[Question]
     ) -> list[Case]:
-        """Return the cases after the referee has decided failed cases and inputs for which two versions differ."""
+        """Return the cases after the referee has decided failed cases, and inputs for which two versions differ."""
         failed = {number for code in codes for number, got in enumerate(self._results(code, cases)) if got}
         apart: dict[tuple[str, ...], Trial] = {}
         for trial in _shortest_first(each for each in divided if not each.is_broken):
@@ -431,7 +434,7 @@ class _GuardTests:
         return list(unlike.values())[:_WALKED]
 
     def mended(self, code: str, complaints: list[str], cases: Sequence[Case]) -> tuple[str, list[str], int]:
-        """Repair the code. Return the code, the remaining faults and the number of repairs."""
+        """Repair the code. Return the code, the remaining errors and the number of repairs."""
         repairs = 0
         while complaints and repairs < REPAIRS:
             code = self._repaired(code, complaints)
@@ -459,7 +462,7 @@ class _GuardTests:
     def tried_on_logs(self, code: str, cases: Sequence[Case], questions: list[Question]) -> tuple[str, int]:
         """Reconsider a guard that behaves oddly on recorded calls. Return the guard and the number of repairs.
 
-        A new version must still pass its cases. Any remaining oddities become questions for the owner.
+        A new version must still pass the cases. For oddities that remain, a question for the owner is added.
         """
         told = self._of_logs(code)
         if not told:
@@ -477,7 +480,7 @@ class _GuardTests:
         )
 
     def complaints(self, code: str, cases: Sequence[Case]) -> list[str]:
-        """Return the faults of a guard: load errors, numbers, failed cases and failures on generated calls."""
+        """Return the errors of a guard: load errors, wrong numbers, failed cases and failures on generated calls."""
         guard, wrong = self._bench.guard(self._policy, code)
         if guard is None:
             return wrong
@@ -508,8 +511,9 @@ def _shortest_first(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def _failures(trials: Sequence[Trial]) -> list[str]:
-    """Return a complaint if the guard fails on calls without an optional argument, or if every generated call on which
-    it fails has a field that is None.
+    """Return a complaint about generated calls on which the guard fails, if the cause is clear.
+
+    The cause is clear if a call lacks an optional argument, or if a field is None in every failing call.
     """
     failed = [each for each in trials if each.outcomes[0] == "failed"]
     if lacking := next(filter(None, (_LACKS.search(each.because[0]) for each in failed)), None):

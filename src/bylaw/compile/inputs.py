@@ -1,11 +1,12 @@
 """Generates calls for trying out a guard, and finds situations that its cases leave out.
 
-Calls are generated in invented worlds, one per seed, from the constants in guards. Every field takes a value from a
-small pool around the constants. Values therefore fall on both sides of limits, and ids often match.
+Calls and facts are generated at random, one set (`World`) per seed, from the constants in guards. Every field takes a
+value from a small pool around the constants. Values therefore fall on both sides of limits, and ids often match.
 
-Cases may leave out bounds and enumeration values that a guard reads. A generated call fills each gap. Either its record
-has the missing value, or the call gets different results from the guard and from a variant with `<` instead of `<=`. A
-referee interprets the sentences. If the sentences do not decide a situation, the owner is asked.
+Cases may leave out enumeration values and bounds that a guard reads. Each gap is filled with a generated call. For an
+enumeration value, a record in the call has that value. For a bound, the guard and a variant with `<` instead of `<=`
+give different results for the call. A referee decides the expected outcome from the policy's sentences. If the
+sentences do not settle it, the owner is asked.
 
 A guard that fails on some recorded calls, or denies most of them, is reconsidered once. Complaints contain counts, code
 locations and denial texts, but no values from records.
@@ -55,9 +56,9 @@ class Pool(Struct, frozen=True):
     times: tuple[str, ...]
     words: tuple[str, ...]
     read_as: Mapping[str, str]
-    """Arguments that guards read as amounts, dates or times, with their types."""
+    """Arguments that guards treat as amounts, dates or times, with their types."""
     inner_as: Mapping[str, str] = {}
-    """Names inside records that guards read as amounts, dates or times, with their types."""
+    """Fields inside records that guards treat as amounts, dates or times, with their types."""
 
 
 def pool_of(codes: Iterable[str], now: datetime) -> Pool:
@@ -68,7 +69,7 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
     inner_as: dict[str, str] = {}
 
     def add_times(number: int) -> None:
-        """Add the days and times that are this number of days or hours from now, before and after."""
+        """Add the days and times that are `number` days or hours before and after now."""
         for signed, step in ((sign * number, step) for sign in (1, -1) for step in (-1, 0, 1)):
             with suppress(OverflowError):
                 days.add(now.date() + timedelta(days=signed + step))
@@ -115,7 +116,7 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
 
 
 def _decisive(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield every syntax node that is not part of the text of a denial."""
+    """Yield every syntax node except those in the text of a denial."""
     yield node
     for part in ast.iter_child_nodes(node):
         if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "deny"):
@@ -148,7 +149,7 @@ def _part(node: ast.expr) -> str:
 
 
 class World:
-    """An invented world that remembers what the guards read."""
+    """Generated facts. Records what the guards read."""
 
     def __init__(self, seed: str, pool: Pool, inside: Mapping[tuple[str, str], Schema]) -> None:
         self._seed = seed
@@ -160,7 +161,7 @@ class World:
 
     @property
     def facts(self) -> dict[str, dict[str, Any] | None]:
-        """What the guards read, in the form of a case."""
+        """The facts that the guards read, in the format of a case."""
         named = {f"{kind}[{', '.join(map(str, key))}]" if key else kind: (kind, key) for kind, key in self.read_so_far}
         return {name: self.read_so_far[thing] for name, thing in named.items()}
 
@@ -187,7 +188,7 @@ class World:
         return coerce(field, shown[field.name])
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Return up to two matching entities. The list is always complete."""
+        """Return up to two matching entities, and True because no other entity matches."""
         found: list[Key] = []
         if len(entity.key) != 1 or not all(isinstance(value, str | int) for value in match.values()):
             return found, True
@@ -285,7 +286,7 @@ _DAY = re.compile(r"\bYYYY-MM-DD\b(?!T| HH)|\b\d{4}-\d\d-\d\d\b(?!T)")
 
 
 def _form(schema: Mapping[str, Any]) -> str:
-    """Return the format of a string, taken from its schema or from a description that spells out a date format."""
+    """Return the format of a string, from its schema or from a date format that its description states."""
     return str(schema.get("format") or ("date" if _DAY.search(str(schema.get("description"))) else ""))
 
 
@@ -298,7 +299,7 @@ class Trial(Struct, frozen=True):
     """Each guard's outcome: `permit`, `deny` or `failed`."""
     because: tuple[str, ...]
     is_broken: bool = False
-    """Whether the input is unrealistic: a record is missing or has no id, or a value is implausible."""
+    """Whether the input is unrealistic: a record is missing or has no id, or a value could not occur."""
 
 
 def tried(
@@ -312,7 +313,7 @@ def tried(
 ) -> list[Trial]:
     """Run the guards of one policy on the same generated calls.
 
-    `inside` contains the schemas of fields that contain records.
+    `inside` contains the schemas of records nested in fields.
     """
     plausible = plausible or Plausible({}, ())
     pool = pool_of(codes, now)
@@ -340,7 +341,9 @@ def tried(
 
 
 def _absent_share(entity: Entity) -> float:
-    """Return how often an entity is absent. A keyless entity always exists unless the conversation creates it."""
+    """Return the probability that an entity is absent. A keyless entity always exists unless the conversation creates
+    it.
+    """
     if entity.origin == "conversation":
         return _UNMADE_SHARE
     return _ABSENT_SHARE if entity.key else 0.0
@@ -349,7 +352,7 @@ def _absent_share(entity: Entity) -> float:
 _TRIED = 200
 """The maximum number of recorded conversations per guard."""
 _FEWEST = 5
-"""Denials are suspicious if there are at least this many and most calls are denied."""
+"""Denials are suspicious if there are at least this many and they concern most calls."""
 ADVICE = (
     ". Most of what was recorded is right: if the check asks for more than the policy does, or reads a record otherwise"
     " than it is, mend it; else write it again as it is"
@@ -359,7 +362,9 @@ _QUOTED = re.compile(r"`([^`]*)`")
 
 
 def complaint(bench: Bench, policy: Policy, guard: Guard) -> str:
-    """Describe what is odd about a guard's results on recorded calls. Empty if nothing is odd."""
+    """Describe what is odd about a guard's results on recorded calls: failures, or denials of most calls. Empty if
+    nothing is odd.
+    """
     pack = bench.with_guard(policy, guard)
     called = set(policy.tools)
     said: list[tuple[str, str]] = []
@@ -424,10 +429,10 @@ class Gap(Struct, frozen=True):
 
 
 def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case], code: str) -> list[Gap]:
-    """Return each enumeration value that the guard reads but no case contains, with the shortest call that has the
+    """Return each enumeration value that the guard reads but no case contains, with the shortest call that has this
     value.
 
-    Calls that concern a missing record are left out, because their outcome does not depend on the value.
+    Calls about a missing record are left out, because their outcome does not depend on the value.
     """
     read = arguments_read(code)
     known = {each for case in cases for each in _words(bench, case)}
@@ -443,7 +448,7 @@ def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case], code: str
 
 
 def variants(code: str) -> Iterator[tuple[str, str]]:
-    """Yield variants of a guard in which one bound is changed. Each comes with the original comparison."""
+    """Yield variants of a guard in which one bound is changed, each with the original comparison."""
     count = sum(isinstance(node, ast.Compare) for node in ast.walk(parse_python(code)))
     for number in range(count):
         tree = parse_python(code)

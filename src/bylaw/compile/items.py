@@ -4,7 +4,8 @@ An item is identified by its name, in whichever file it is. In an edited file, a
 
 This is a three-way merge of the compiler's last version, the owner's current version, and the compiler's new version.
 It works item by item and treats a deletion as an edit. If the owner and the compiler both changed an item, the owner's
-edit wins and a question reports the conflict. A policy's kind, tools and check always come from the same version.
+edit wins and a question reports the conflict. A policy's kind, tools and check always come from the same side, either
+the owner or the compiler.
 """
 
 import ast
@@ -25,7 +26,7 @@ from bylaw.scan.written import dump, packed
 from bylaw.text.python import parse_python
 
 Key = tuple[str, ...]
-"""`(guards, NAME)`, `(cases, POLICY: NOTE)`, or a tuple of the file, its section and the name within that section."""
+"""An item's key: `(guards, NAME)`, `(cases, POLICY: NOTE)`, or the file, its section and the name in that section."""
 Items = dict[Key, Any]
 
 _ANYWHERE = ("guards", "lookups", "cases")
@@ -34,7 +35,7 @@ _LISTS = {"policies.yaml": ("policies",), "rules.yaml": ("rules", "limits")}
 
 
 def read_items(path: str, text: str) -> Items:
-    """Return the items in one file. If the file cannot be read, the error names the place."""
+    """Return the items in one file. If the file cannot be parsed, the error names the line."""
     folder = path.split("/")[0]
     if path.endswith(".py"):
         try:
@@ -65,7 +66,7 @@ def entries(value: Any) -> dict[str, Any]:
 
 
 def named(members: list[Any]) -> dict[str, Any]:
-    """Return the members of a list, keyed by the field that identifies them."""
+    """Return the items of a list, keyed by the field that identifies them."""
     found: dict[str, Any] = {}
     for each in members:
         name, count = _name(each), 1
@@ -84,11 +85,15 @@ def _name(member: Any) -> str:
 
 
 _Chunk = tuple[Key | None, str]
-"""Lines of a file: an item, the head of a section (named `*`), or text between items (no key)."""
+"""Consecutive lines of a file, with their key: an item, the head of a section (named `*`), or text between items (no
+key).
+"""
 
 
 def edited(path: str, text: str, made: str, wanted: Items) -> str:
-    """Return a file's text with the wanted items. Unchanged items come from `text`, changed items from `made`."""
+    """Return a file's text with the wanted items. The text of unchanged items is taken from `text`, that of changed
+    items from `made`.
+    """
     try:
         found = _edited(path, text, made, wanted)
         if read_items(path, found) == wanted:
@@ -151,7 +156,7 @@ def _functions(path: str, text: str) -> Iterator[tuple[int, int, Key]]:
 
 
 def _sections(path: str, text: str) -> Iterator[tuple[int, int, Key]]:
-    """Yield the place where each item of a YAML file begins. A section written on one line is a single item."""
+    """Yield the position where each item of a YAML file begins. A section written on one line is a single item."""
     root: Any = cast(Any, yaml).compose(text, Loader=LOADER)
     data = read_yaml(text, file=path).data
     if isinstance(root, yaml.SequenceNode):
@@ -204,11 +209,11 @@ _BINDING = ("kind", "tools")
 class Merge(Struct):
     items: Items
     base: Items
-    """The base of the next merge. It still has the old item for every unresolved conflict."""
+    """The base of the next merge. For an unresolved conflict, it still contains the old item."""
     questions: dict[str, list[Question]] = field(default_factory=dict[str, list[Question]])
     """Questions for the owner, keyed by policy."""
     notes: list[str] = field(default_factory=list[str])
-    """Conflicts that concern no policy."""
+    """Notes on conflicts that concern no policy."""
 
     def ask(self, policy: str, what: str, theirs: Any) -> None:
         text = f"{what}; your version is kept. The compiler would write: {_text(theirs)}"
@@ -223,8 +228,8 @@ def merge(
 ) -> Merge:
     """Return the items of a pack after an update.
 
-    The checks of `redone` policies were rejected and are replaced. `settled` policies are signed in their current form,
-    so nothing is asked about them.
+    The checks of `redone` policies were rejected and are replaced. `settled` policies are signed as they are, so no
+    questions are added for them.
     """
     made = Merge(dict(ours), dict(theirs))
     owner = _policies_of({**base, **theirs, **ours})
@@ -255,9 +260,7 @@ def merge(
 
 
 def merged_value(sides: Sequence[Any], at: str, clashes: list[str]) -> Any:
-    """Merge base, ours and theirs part by part. If both sides changed a part, keep ours and add the part to
-    `clashes`.
-    """
+    """Merge the values field by field. If both sides changed a field, keep ours and add the field to `clashes`."""
     base, ours, theirs = sides
     if theirs in (base, ours):
         return ours
@@ -275,12 +278,12 @@ def merged_value(sides: Sequence[Any], at: str, clashes: list[str]) -> Any:
 
 
 def _parts(value: Any) -> dict[str, Any] | None:
-    """Return the parts of a value that are merged separately, or None for an indivisible value."""
+    """Return the fields of a value that are merged separately, or None for an indivisible value."""
     if isinstance(value, list):
         return named(listed(value))
     if not isinstance(value, dict):
         return None
-    # A case with only one variation has it without a list.
+    # A case with a single variation may have it without a list.
     return {**value, "but": [value["but"]]} if isinstance(record(value).get("but"), dict) else record(value)
 
 
@@ -292,7 +295,7 @@ def _set(items: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def _policies_of(items: Items) -> dict[Key, str]:
-    """Return the policy to which each item belongs. Items of no policy are left out."""
+    """Return the policy to which each item belongs. Items that belong to no policy are left out."""
     ids = {key[2] for key in items if key[:2] == _POLICIES}
     functions = {("guards", function_name(name)): name for name in ids}
     rules = {
@@ -308,7 +311,7 @@ def _policies_of(items: Items) -> dict[Key, str]:
 
 
 def _remove(made: Merge, policy: str, keys: list[Key], base: Items, ours: Items) -> None:
-    """Remove a policy whose sentences were deleted, together with its check. If the policy was edited, a note quotes it
+    """Remove a policy whose sentences were deleted, and its check. If the owner had edited the policy, a note quotes it
     in full.
     """
     edits = [key for key in keys if key in ours and ours[key] != base.get(key)]
@@ -322,7 +325,7 @@ def _remove(made: Merge, policy: str, keys: list[Key], base: Items, ours: Items)
 def _hold_together(
     made: Merge, policy: str, keys: list[Key], base: Items, ours: Items, theirs: Items, *, is_redone: bool
 ) -> None:
-    """Keep the owner's whole check if the owner edited it and the compiler wrote a different one."""
+    """Keep the owner's whole check if the owner edited it and the compiler wrote a different check."""
     at = (*_POLICIES, policy)
     checks = [key for key in keys if key[0] in _CHECK]
     if is_redone:

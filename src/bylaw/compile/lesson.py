@@ -1,8 +1,8 @@
 """Learns the weights of soft rules from labelled calls (ShieldAgent, section 3.2.4). Also collects episodes for
 estimating the risk of rules.
 
-Guards' verdicts are not used as labels. Guards do not consider consent or other rules, so weights learned from their
-verdicts would switch rules off.
+Guards' verdicts are not used as labels: guards ignore consent and the rules, so weights learned from their verdicts
+would disable rules.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ class Label(Struct, frozen=True, forbid_unknown_fields=True):
     safe: bool
     step: int | None = None
     rules: list[str] | None = None
-    """The rules that the reviewer judged. By default, all rules. The label says nothing about other rules."""
+    """The rules that the reviewer judged, or None for all rules."""
 
 
 def read_labels(path: Path) -> dict[str, list[Label]]:
@@ -87,8 +87,8 @@ def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label]) -> lis
 
 
 def leans(pack: Pack, trajectory: Trajectory) -> dict[int, tuple[float, ...] | None]:
-    """Return each soft rule's value for a call, keyed by step: -1 against, 1 for, 0 uncertain. None if a hard rule
-    denies the call.
+    """Return each soft rule's value for a call, keyed by step: -1 (against), 1 (for) or 0 (uncertain). None if a hard
+    rule denies the call.
     """
     names = [rule.name for rule in soft_rules(pack)]
     session = Session(pack)
@@ -103,25 +103,25 @@ def leans(pack: Pack, trajectory: Trajectory) -> dict[int, tuple[float, ...] | N
 
 
 class Lesson(Struct, frozen=True):
-    """Learned weights, and the rules' accuracy before and after learning."""
+    """The learned weights, with the rules' accuracy before and after learning."""
 
     learned: Learned
     taught: list[LabelledAct]
     kept_back: list[LabelledAct]
-    """Every fifth conversation is held out from learning."""
+    """Examples held out from learning: the labels of every fifth conversation."""
     rules: list[Rule]
     eps: float
     """The margin that the pack sets."""
 
     def accuracies(self, examples: Sequence[LabelledAct]) -> tuple[float, float]:
-        """Return the accuracy on these examples, with the pack's weights and with the learned weights."""
+        """Return the accuracy on these examples: first with the pack's weights, then with the learned weights."""
         before = accuracy(examples, [rule.weight for rule in self.rules], threshold_of(self.eps))
         after = [self.learned.weights[rule.name] for rule in self.rules]
         return before, accuracy(examples, after, self.learned.threshold)
 
     @property
     def fault(self) -> str:
-        """Return why the weights must not be used. Empty if they raise the accuracy on held-out examples."""
+        """Return why the weights must not be used. Empty if they improve the accuracy on held-out examples."""
         if not self.kept_back:
             return "no labelled conversation was held back (every fifth one is), so the weights could not be tested"
         before, after = self.accuracies(self.kept_back)
@@ -185,16 +185,16 @@ def teach(
 
 
 Episode = list[dict[str, bool]]
-"""One conversation from the perspective of one rule: the values of its predicates at each act."""
+"""The values of one rule's predicates at each act of one conversation."""
 
 
 class Episodes(Struct):
-    """All recorded conversations from the perspective of one rule. A `FOR EACH` rule sees each value separately."""
+    """One rule's predicate values in all recorded conversations. A `FOR EACH` rule has one episode for each value."""
 
     rule: Rule
     seen: list[Episode] = field(default_factory=list[Episode])
     left_out: int = 0
-    """The number of conversations in which any of the rule's predicates is unknown."""
+    """The number of episodes left out because one of the rule's predicates is unknown."""
 
 
 def episodes(pack: Pack, trajectories: Iterable[Trajectory]) -> list[Episodes]:
@@ -212,7 +212,9 @@ def episodes(pack: Pack, trajectories: Iterable[Trajectory]) -> list[Episodes]:
 
 
 def _seen_by(rule: Rule, acts: Acts, pack: Pack) -> Iterator[list[dict[str, bool | None]]]:
-    """Yield a rule's predicates at each act. A `FOR EACH` rule yields them once for each value in the acts."""
+    """Yield the values of a rule's predicates at each act. A `FOR EACH` rule yields them once for each value in the
+    acts.
+    """
     names = atoms(rule.formula)
     if not rule.for_each:
         yield [{name: values[name] for name in names} for _, values in acts]
@@ -234,7 +236,7 @@ class Weighed(Struct, frozen=True):
     """What a compile learned from labels."""
 
     weights: str
-    """The text of `weights.yaml`. Empty if the weights do not improve the results on held-out examples."""
+    """The text of `weights.yaml`. Empty if the weights do not improve the accuracy on held-out examples."""
     record: dict[str, Any]
     questions: dict[str, list[Question]]
     """For each policy, a question about every rule that can no longer deny a call on its own."""

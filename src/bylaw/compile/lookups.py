@@ -1,7 +1,7 @@
-"""Writes look-up functions. They search results for fields that no observation shows.
+"""Writes look-up functions, which search results for fields that no observation shows.
 
-The near-miss paper proposes such functions. They are written in the guard language, so no foreign code runs, and they
-are first tried on recorded results.
+The near-miss paper proposes such functions. They are written in the guard language, so that no other code runs, and
+each is tried on recorded results before use.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +44,7 @@ LOOKUPS = Prompt("lookups", _functions, max_tokens=8192, rounds=3)
 
 
 class Lookups(Struct, frozen=True):
-    """Look-up functions by `Entity.field`, and the reason for each field without one."""
+    """Look-up functions keyed by `Entity.field`, and for each field without a function the reason."""
 
     codes: dict[str, str]
     failed: dict[str, str]
@@ -117,7 +117,7 @@ def write_lookups(
 def shown_fields(
     cards: Mapping[str, Card], part: Sequence[tuple[str, str]], entities: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Return the template values for a question about some fields and their entities."""
+    """Return the template values for a question about the given fields and their entities."""
     lines: list[str] = []
     for entity in dict.fromkeys(entity for entity, _ in part):
         kinds = section(entities[entity], "fields")

@@ -1,4 +1,4 @@
-"""Turns a model's names into ids, functions and fields. A name with two meanings becomes two names."""
+"""Turns a model's names into valid ids, function names and field names. A name with two meanings becomes two names."""
 
 import hashlib
 import keyword
@@ -8,7 +8,7 @@ from typing import Any, cast
 
 
 def slug(text: str) -> str:
-    """Return lower-case words joined by `-`, starting with a letter. Empty if no word is left."""
+    """Return the lower-case words of a text joined by `-`, from the first letter on. Empty if no word is left."""
     name = "-".join(re.findall(r"[a-z0-9]+", text.lower()))[:60].strip("-")
     name = re.sub(r"^[0-9-]+", "", name)
     return f"{name}-policy" if keyword.iskeyword(name) else name
@@ -30,7 +30,7 @@ _NAME = re.compile(r'"([^"]+)"|([^\s(),"]+)')
 
 
 def named_apart(rules: Mapping[str, Any], policy: str, taken: Mapping[str, Any]) -> Rules:
-    """Return a policy's rules. Each predicate is renamed if its name means something else in `taken`."""
+    """Return a policy's rules. A predicate is renamed if `taken` uses its name with another meaning."""
     prefix = slug(policy).replace("-", "_")
     predicates: dict[str, Any] = {}
     renamed: dict[str, str] = {}

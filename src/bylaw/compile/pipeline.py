@@ -48,9 +48,9 @@ class Source(Struct, frozen=True):
     cards: Mapping[str, Card]
     trajectories: Sequence[Trajectory] = ()
     now: str = ""
-    """The fixed time of every call, or empty if each call has its own time."""
+    """The fixed time of every call. If empty, each call has its own time."""
     earlier: "Work | None" = None
-    """The result of an earlier compile. Parts that a change to the document does not affect are reused."""
+    """The result of an earlier compile. Everything that the change to the document does not affect is reused."""
     refinements: int = 0
     """The maximum number of rules to refine. 0 turns refinement off."""
     labels: Mapping[str, Sequence[Label]] | None = None
@@ -58,13 +58,13 @@ class Source(Struct, frozen=True):
     owner: "Owner | None" = None
     """The owner's edits since the earlier compile."""
     rejected: Mapping[str, str] = {}
-    """For each policy, why its check was rejected. The next question includes this reason."""
+    """For each rejected policy, why its check was rejected. The next question about the policy includes this reason."""
     embed: Embedder | None = None
     """Finds similar predicates for refinement. Without it, predicates are compared by spelling."""
 
     @property
     def tried_at(self) -> str:
-        """The time used in trials: the pack's clock, a day that the document names, or an arbitrary day."""
+        """The time used in trials: the pack's clock, or a day that the document names, or an arbitrary day."""
         stated = None if self.now else stated_clock(self.document)
         return self.now or (stated.by_day if stated is not None else _ANY_TIME)
 
@@ -73,13 +73,13 @@ class Owner(Struct, frozen=True):
     """The owner's edits that affect requests and trials."""
 
     things: Callable[[Mapping[str, Card], Things], Things]
-    """Takes the compiler's entities and tools, and returns the entities with the owner's edits."""
+    """Takes the compiler's entities and tools. Returns the entities with the owner's edits."""
     checks: frozenset[str] = frozenset()
     """Policies whose check the owner edited."""
 
 
 class Work(Struct):
-    """The results of the stages. A stage that is waiting for answers has the result None."""
+    """The results of the stages. The result of a stage that is waiting for answers is None."""
 
     things: Things | None = None
     first: Extraction | None = None
@@ -113,7 +113,7 @@ def compile_pack(
 ) -> tuple[Work, Desk]:
     """Run the stages until every question is answered. Raises `Pending` if answers are missing.
 
-    If `as_is` is set, stop after reading the document. Policies with unanswered questions then have no check.
+    With `as_is`, stop after reading the document. Policies with unanswered questions then have no check.
     """
     require_tools(source.cards)
     desk = Desk(at_hand(chat))
@@ -139,7 +139,7 @@ def compile_pack(
 
 
 def require_tools(cards: Mapping[str, Card]) -> None:
-    """Raise CompileError if there are no tools. There would be nothing to check."""
+    """Raise CompileError if there are no tools, because then there are no calls to check."""
     if not cards:
         raise UsageError("no tools", hint="add --tools FILE, or --logs with tool calls")
 
@@ -218,7 +218,7 @@ def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequenc
 
 
 def _bench(benches: list[Bench], source: Source, work: Work, described: Things) -> Bench:
-    """Return the bench with the owner's entities. An earlier run's bench is reused if the entities have not changed."""
+    """Return the bench with the owner's entities. An earlier run's bench is reused if the entities are unchanged."""
     for bench in benches:
         if bench.described == described and bench.request == work.request:
             return bench
@@ -229,7 +229,9 @@ def _bench(benches: list[Bench], source: Source, work: Work, described: Things) 
 
 
 def _reusable(earlier: Work | None, work: Work) -> Mapping[str, Check]:
-    """Return the checks of an earlier compile. Return none if any general policy has changed since then."""
+    """Return the checks of an earlier compile that can be reused. If any general policy has changed since then, there
+    are none.
+    """
     if earlier is None:
         return {}
     standing = {replace(draft, remark="") for draft in work.drafts}

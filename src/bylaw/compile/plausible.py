@@ -13,27 +13,30 @@ from typing import Any, cast
 from bylaw.compile.schema import Schema, record, section
 
 _OFTEN = 5
-"""The minimum number of records that prove an order of dates, or of calls that prove a list's minimum length."""
+"""The minimum number of records that establish an order of dates, or of calls that establish a list's minimum length.
+"""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 Place = tuple[str, str]
-"""The path of a record, and the name of a value in it."""
+"""The path of a record, and the name of a field in it."""
 
 
 def arguments_of(tool: str) -> str:
-    """Return the `owner` of a tool's arguments. The owner of an entity's fields is the entity."""
+    """Return the name under which a tool's arguments are recorded. An entity's fields are recorded under its name."""
     return f"{tool}()"
 
 
 class Plausible:
-    """Known values in calls and entities."""
+    """Values known from calls and entities."""
 
     def __init__(self, schemas: Mapping[str, Schema], recorded: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         self._schemas = schemas
         self._negative = {place for owner, schema in schemas.items() for place in _declared_negative(owner, schema)}
         self._lengths: dict[Place, list[int]] = {}
         earlier: dict[tuple[str, str, str], set[tuple[datetime, datetime]]] = {}
-        """Pairs of dates with the earlier date first, keyed by path and by the names of both fields."""
+        """Pairs of dates that are always in the same order, the earlier first, keyed by path and by the two field
+        names.
+        """
         for owner, whole in recorded:
             for path, found in _records(owner, whole):
                 self._negative |= {(path, name) for name, value in found.items() if _is_negative(value)}

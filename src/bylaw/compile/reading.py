@@ -17,11 +17,11 @@ _READ = (*TEXTS, *_HTML, ".pdf", ".docx")
 FOLDER = "documents"
 """The folder in a pack that contains the texts of several documents."""
 _LISTED = 12
-"""A pack lists up to this many documents by name. If there are more, only their folder is named."""
+"""The maximum number of documents that a pack lists by name. If there are more, only their folder is named."""
 
 
 class Reading(Struct, frozen=True):
-    """A policy's texts and its title."""
+    """The texts of a policy's documents, and a title."""
 
     document: Document
     title: str
@@ -48,7 +48,7 @@ def read_documents(paths: Sequence[Path]) -> Reading:
 
 
 def named_in_pack(document: Document) -> str | list[str]:
-    """Return the `document:` entry of a pack: the file, the files in order, or the folder if there are many."""
+    """Return the `document:` entry of a pack: one file, the files in order, or the folder if there are many files."""
     names = [file.name for file in document.files]
     return names[0] if len(names) == 1 else names if len(names) <= _LISTED else FOLDER
 
@@ -65,7 +65,9 @@ def _found(path: Path) -> list[tuple[Path, str]]:
 
 
 def _names(found: Mapping[Path, str]) -> dict[Path, str]:
-    """Return each text's name in the pack: `policy.md`, or its own name in the folder of documents."""
+    """Return each text's path in the pack: `policy.md` or, if there are several documents, its own name in their
+    folder.
+    """
     if len(found) == 1:
         return dict.fromkeys(found, "policy.md")
     made: dict[Path, str] = {}
@@ -144,7 +146,7 @@ _BLOCKS = frozenset((*_TAGS.split(), *_HEADINGS))
 
 
 class _Lines(HTMLParser):
-    """Collects a page's lines: headings, paragraphs, list items and table rows, in the notation of Markdown."""
+    """Collects the headings, paragraphs, list items and table rows of a page as Markdown."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -185,7 +187,7 @@ class _Lines(HTMLParser):
         self._start = ""
 
     def _text(self) -> str:
-        """Return the text since the last call."""
+        """Return the text collected since the last call."""
         text = " ".join("".join(self._words).split())
         self._words = []
         return text

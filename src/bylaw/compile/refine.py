@@ -1,9 +1,9 @@
 """Refines rules until they are verifiable and free of duplicates (ShieldAgent, Algorithm 2).
 
-Rules wait in a heap, vaguest first. A model rewrites each rule, and the new form replaces the old one if it loads and
-passes the policy's cases. A rule is refined again only if the last refinement made it less vague, so the loop always
-ends. Similar predicates are then merged if every rule still passes. All of this is repeated until nothing changes or
-the budget is used up. The result of each step is recorded.
+Rules wait in a heap, vaguest first. A model rewrites each rule. The new form replaces the old form if the new form
+loads and passes the policy's cases. A rule is refined again only if the last refinement made it less vague, so the loop
+always ends. Similar predicates are then merged if every rule still passes. Refining and merging are repeated until
+nothing changes or the budget is used up. The result of each step is recorded.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ Stage = Literal["start", "refined", "pruned"]
 
 
 class Step(Struct, frozen=True):
-    """The result of one step (the paper's figures 4 to 6)."""
+    """The result of one step, as shown in figures 4 to 6 of the ShieldAgent paper."""
 
     iteration: int
     stage: Stage
@@ -50,13 +50,13 @@ class Step(Struct, frozen=True):
     judged: float | None
     """The mean of the model's vagueness ratings, from 0 to 10, or None if there are no ratings."""
     changed: int
-    """The number of rules replaced, or of predicates and rules merged."""
+    """The number of replaced rules, or of merged predicates and rules."""
     refused: int
-    """The number of new forms and merges rejected because they did not load or a case failed."""
+    """The number of new forms or merges that were rejected because they did not load or a case failed."""
 
 
 class Ruleset:
-    """Rules keyed by policy. A predicate has the same meaning in all policies."""
+    """The rules of each policy. A predicate has the same meaning in all policies."""
 
     def __init__(self, bench: Bench, checks: Mapping[str, Check], embed: Embedder | None = None) -> None:
         self.bench = bench
@@ -86,8 +86,8 @@ class Ruleset:
         return self.bench.with_rules(policies, {"predicates": self.predicates, "rules": every}).book
 
     def vagueness(self) -> dict[str, float]:
-        """Return how vague each policy is. This is the vagueness of its vaguest predicate, compared with predicates of
-        the same type.
+        """Return the vagueness of each policy: that of its vaguest predicate, compared with predicates of the same
+        type.
         """
         scores: dict[str, float] = {}
         for texts in self._texts():
@@ -99,7 +99,7 @@ class Ruleset:
         }
 
     def groups(self) -> list[list[str]]:
-        """Return groups of predicates of the same type that are similar or occur in the same rule."""
+        """Return groups of predicates of the same type that are similar to each other or occur in the same rule."""
         found = [cluster(self.book.every, texts, threshold=_ALIKE, embed=self._embed) for texts in self._texts()]
         return [group for each in found for group in each.groups if len(group) > 1]
 
@@ -108,8 +108,8 @@ class Ruleset:
         return [{name: each.text for name, each in every if each.is_action is kind} for kind in (True, False)]
 
     def tried(self, check: Check, rules: Rules) -> tuple[list[Case], list[str]]:
-        """Return a policy's cases for new rules, each with the rule that it tests. Also return a description of each
-        failure.
+        """Return a policy's cases for new rules, each with the rule that it tests, and a description of each failed
+        case.
         """
         policy = Policy(check.policy, "rule", "")
         names = [str(each["id"]) for each in rules["rules"]]
@@ -163,7 +163,7 @@ class Refined(Struct, frozen=True):
     checks: dict[str, Check]
     steps: tuple[Step, ...]
     judged: dict[str, float]
-    """The model's vagueness ratings, keyed by the rule's form in YAML."""
+    """The model's vagueness ratings, keyed by the YAML text of the rule."""
 
 
 class Reply(Struct, frozen=True):
@@ -206,16 +206,16 @@ class _Refinement:
         self._general = general
         self._left = budget
         self._waiting = rules.vagueness()
-        """The policies whose rules are refined next, each with how vague it is."""
+        """The policies whose rules wait for refinement, each with its vagueness."""
         self._forms = {name: {dump(rules_of(check))} for name, check in rules.checks.items()}
-        """All forms that each policy's rules have had. A return to an earlier form is not a refinement."""
+        """All forms that each policy's rules have had. Returning to an earlier form is not a refinement."""
         self.judged: dict[str, float] = {}
-        """The model's vagueness ratings by form."""
+        """The model's vagueness ratings, keyed by the rule's form."""
         self._replaced: dict[str, tuple[float | None, float]] = {}
-        """For each policy, how vague the replaced form was, both by the model's rating and by Eq. 3."""
+        """For each policy, the vagueness of the replaced form: the model's rating, and the value of Eq. 3."""
         self._refused = 0
         self._steps: list[tuple[Step, list[str]]] = []
-        """Each step with the forms of the rules after it."""
+        """Each step, with the forms of the rules after the step."""
 
     def run(self, rounds: int) -> None:
         self._note(0, "start")
@@ -235,13 +235,15 @@ class _Refinement:
         self._steps.append((step, [dump(rules_of(check)) for check in rules.checks.values()]))
 
     def judged_steps(self) -> Iterator[Step]:
-        """Yield the steps, each with the mean of the model's ratings of the forms at that step."""
+        """Yield the steps, each with the mean of the model's ratings for the rules' forms at that step."""
         for step, forms in self._steps:
             scores = [self.judged[form] for form in forms if form in self.judged]
             yield replace(step, judged=round(sum(scores) / len(scores), 2) if scores else None)
 
     def _refine_all(self) -> tuple[int, int]:
-        """Refine the waiting rules, vaguest first. Return the numbers of rules refined and of refinements refused."""
+        """Refine the waiting rules, vaguest first. Return how many rules were refined and how many refinements were
+        rejected.
+        """
         refined = refused = missing = 0
         while self._waiting and self._left > missing:
             name = min(self._waiting, key=lambda each: (-self._waiting[each], each))
@@ -249,7 +251,7 @@ class _Refinement:
             try:
                 outcome = self._asked(name)
             except Unanswered:
-                # Questions about other rules do not depend on this rule, so all are asked together.
+                # Questions about different rules are independent, so all are asked together.
                 missing += 1
                 continue
             reply, check = outcome.made, self.rules.checks[name]
@@ -274,7 +276,7 @@ class _Refinement:
         return refined, refused
 
     def _needless(self, name: str, reply: Reply) -> str:
-        """Return why a rule need not be refined again: the last refinement did not make it less vague."""
+        """Return why a rule need not be refined again: its last refinement did not make it less vague. Else empty."""
         if reply.rules is None or name not in self._replaced:
             return ""
         before, measured = self._replaced[name]
@@ -313,14 +315,15 @@ class _Refinement:
         return Reply(made, tuple(cases), str(data.get("why", "")), vague), wrong
 
     def _prune(self) -> int:
-        """Merge predicates with the same meaning, then drop rules that follow from another. Return how many are gone.
+        """Merge predicates with the same meaning, then drop rules that follow from another rule. Return how many were
+        removed.
 
-        The policies with changed rules wait for refinement again. `_refused` counts the merges rejected because a case
-        would have failed.
+        The policies with changed rules wait for refinement again. `_refused` counts the merges that were rejected
+        because a case would have failed.
         """
         self._refused = 0
         merged = self._merged(_doubles(self.rules))
-        # Ask all questions before the first merge. No question then depends on the answer to another.
+        # Ask all questions before the first merge, so that no question depends on the answer to another.
         groups = self.rules.groups()
         answers = self._desk.each(groups, lambda group: self._desk.answer(_question(self.rules, group)))
         told = [pair for group, answer in zip(groups, answers, strict=True) for pair in _pairs(answer.text, group)]
@@ -332,8 +335,8 @@ class _Refinement:
         return len(merged) + sum(dropped.values())
 
     def _merged(self, pairs: Iterable[tuple[str, str]]) -> list[set[str]]:
-        """Replace the second predicate of each pair with the first, unless a rule would then fail its cases. Return
-        the changed policies for each merge.
+        """Replace the second predicate of each pair with the first, unless a rule would then fail its cases. Return,
+        for each merge, the changed policies.
         """
         merged: list[set[str]] = []
         for keep, other in pairs:
@@ -397,7 +400,9 @@ def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
 
 
 def _pairs(text: str, group: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of predicates in a group that an answer calls the same. An unreadable answer merges nothing."""
+    """Yield the pairs of predicates that an answer declares to have the same meaning. An unreadable answer merges
+    nothing.
+    """
     try:
         merges = listed(yaml_answer(text).get("merges"))
     except Unreadable:

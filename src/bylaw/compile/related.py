@@ -1,7 +1,7 @@
-"""Finds related policies. They show the author of a check where a policy ends.
+"""Finds related policies, which show the author of a check where a policy's scope ends.
 
-Two policies are related if they bind the same tool and cite the same sentence. They are also related if they share a
-heading and one of them states an exception ("unless", "does not apply", "instead").
+Two policies are related if they bind the same tool and cite the same sentence. They are also related if they are under
+the same heading and one of them states an exception ("unless", "does not apply", "instead").
 """
 
 import re
@@ -43,7 +43,7 @@ def related(drafts: Sequence[Draft], kinds: Mapping[str, Sorted], document: Docu
 
 
 def related_text(policies: Sequence[Draft]) -> str:
-    """List related policies, one per line, for display below the policy. Empty if there are none."""
+    """List related policies, one per line, for use below the policy's own text. Empty if there are none."""
     if not policies:
         return ""
     lines = (f"\n    {each.id}: {each.definition}" for each in policies)

@@ -1,4 +1,4 @@
-"""Estimates the cost of a compile, and reports its result from the pack's files."""
+"""Estimates the cost of a compile, and summarises the result from the pack's files."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -54,11 +54,11 @@ def report_lines(work: Work, made: Mapping[str, str], requests: int, out: Path) 
 _POLICIES_PER_SENTENCE = 0.8
 _GUARDS_PER_POLICY = 0.75
 _DISPUTED = 0.2
-"""The share of guards that usually need a referee or a repair."""
+"""The typical share of guards that need a referee or a repair."""
 
 
 def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
-    """Estimate the number and cost of the questions, in a few lines."""
+    """Return an estimate of the number and cost of the questions, in a few lines."""
     desk = Desk()
     run(desk, source, [])
     first = estimate(list(desk.wanted.values()), price)

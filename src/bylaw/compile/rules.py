@@ -1,6 +1,6 @@
-"""Writes rules over conversations. Each policy about order or manner gets predicates and a formula.
+"""Writes rules over conversations.
 
-The cases are written separately.
+Each policy about order or manner of actions gets predicates and a formula. Its cases are written separately.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class Written(Struct, frozen=True):
     """Policies without a rule, with the reasons."""
 
     def of(self, policy: str) -> dict[str, Any]:
-        """Return `rules.yaml` with the rule for one policy and that policy's own predicate names."""
+        """Return the text of `rules.yaml` with the rule for one policy, using the policy's own predicate names."""
         formula = self.formulas[policy]
         return {"predicates": used_in([formula], self.predicates), "rules": [{"id": policy, "formula": formula}]}
 
@@ -85,7 +85,7 @@ def _ask(
 
 @stage
 def _settle(tests: "_RuleTests", given: Mapping[str, list[Case]], written: Written) -> Check:
-    """Check a rule against its cases. A referee decides failed cases, and then the rule is repaired."""
+    """Check a rule against its cases. A referee decides the failed cases, then the rule is repaired."""
     name = tests.policy.id
     cases: Sequence[Case] = given.get(name, [])
     if name not in written.formulas:
@@ -127,14 +127,14 @@ class _RuleTests:
         self._desk, self._bench = desk, bench
         self.policy = Policy(draft.id, "rule", draft.definition)
         self._shown = {"policy": draft_text(draft), "general": shown["general"], "things": "none", "now": "not given"}
-        # The question is about one policy, so it shows only that part of the first answer.
+        # The question is about one policy, so it shows only this policy's part of the first answer.
         self.request = _RULES.request({**shown, "policies": draft_text(draft)})
 
     def faults(self, rules: Mapping[str, Any]) -> list[str]:
         return self._bench.rule_faults([self.policy], rules)
 
     def answer(self, request: Request) -> Written:
-        """Return the rule in the answer to a repair. Raises Unanswered if there is no answer yet."""
+        """Return the rule in the answer to a repair request. Raises Unanswered if there is no answer yet."""
         judge = partial(_judged_rules, policies=[self.policy.id], bench=self._bench)
         return _RULES.judged(self._desk.answer(request).text, judge, _NOTHING)[0]
 
@@ -142,7 +142,7 @@ class _RuleTests:
         return list(run_cases(self._bench.with_rules([self.policy], rules, cases))) if cases else []
 
     def results(self, rules: Mapping[str, Any], cases: Sequence[Case]) -> list[str]:
-        """Return what is wrong with a rule in each case. Empty if the case passes."""
+        """Describe, for each case, how the rule fails it. Empty if the case passes."""
         found: list[str] = []
         for result, case in zip(self._run(rules, cases), cases, strict=True):
             if isinstance(result, CaseResult):
@@ -154,8 +154,9 @@ class _RuleTests:
         return found
 
     def decidable(self, rules: Mapping[str, Any], cases: Sequence[Case], questions: list[Question]) -> Sequence[Case]:
-        """Return the cases without breaches that the predicates, as worded, cannot detect. No repair of the rule could
-        make such cases pass.
+        """Return the cases without the breaches that the rule's predicates leave undecided.
+
+        No repair of the rule could make such cases pass.
         """
         if not cases or self.faults(rules):
             return cases
@@ -176,7 +177,9 @@ class _RuleTests:
     def tried_on_logs(
         self, own: dict[str, Any], cases: Sequence[Case], request: Request, questions: list[Question]
     ) -> dict[str, Any]:
-        """Reconsider a rule that most recorded conversations break. If they also break the new rule, ask the owner."""
+        """Reconsider a rule that most recorded conversations break. If they also break the new rule, add a question for
+        the owner.
+        """
         told = rule_complaint(self._bench, self.policy, own)
         if not told:
             return own
@@ -196,10 +199,10 @@ def _nearest(
     cases: Sequence[Case],
     questions: Sequence[Question],
 ) -> Check | None:
-    """Return the rule that detects the most breaches, if its only fault is that it misses some. Report each missed
-    breach.
+    """Return a check with the rule that detects the most breaches, if missed breaches are its only failures.
 
-    A rule is rejected if it reports a breach in a case that keeps the policy, or if it detects no breach at all.
+    Each missed breach becomes a question. A rule is not used if it reports a breach in a case that keeps the policy, or
+    if it detects no breach at all.
     """
     for rules, results in sorted(tried, key=lambda each: sum(map(bool, each[1]))):
         passed = [case for case, wrong in zip(cases, results, strict=True) if not wrong]

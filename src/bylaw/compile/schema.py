@@ -10,22 +10,22 @@ _PARTS_OF_A_LISTING = 2
 
 
 def record(value: Any) -> dict[str, Any]:
-    """Return the value if it is a record, or else an empty record."""
+    """Return the value if it is an object, otherwise an empty object."""
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
 def listed(value: Any) -> list[Any]:
-    """Return the value if it is a list, or else an empty list."""
+    """Return the value if it is a list, otherwise an empty list."""
     return cast(list[Any], value) if isinstance(value, list) else []
 
 
 def section(data: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a section of an answer. Empty if the section is missing or is not a record."""
+    """Return a section of an answer. Empty if the section is missing or is not an object."""
     return record(data.get(name))
 
 
 def nested(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each schema inside a schema, level by level, with its property name. Items have no name."""
+    """Yield each schema inside a schema, level by level, with its property name. The name is empty for list items."""
     level = [record(schema)]
     for _ in range(DEEPEST + 1):
         parts = [
@@ -54,7 +54,7 @@ def words_in(schema: Any) -> set[str]:
 
 
 def holds_records(schema: Any) -> bool:
-    """Whether a value is a record, a table of records, or a list of either."""
+    """Whether a value is a record, a mapping from names to records, or a list of either."""
     found = record(schema)
     if found.get("type") == "array":
         return holds_records(found.get("items"))
@@ -62,7 +62,7 @@ def holds_records(schema: Any) -> bool:
 
 
 def has_table(schema: Any) -> bool:
-    """Whether a record contains a table of records, rather than just an id and a list."""
+    """Whether a record contains a mapping from names to records, not just an id and a list."""
     inner = (section(record(each), "properties") for each in (schema, *(part for _, part in nested(schema))))
     return any(len(parts) > _PARTS_OF_A_LISTING and any(map(_is_table, parts.values())) for parts in inner)
 

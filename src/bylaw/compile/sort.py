@@ -1,4 +1,4 @@
-"""Determines each policy's kind, its tools, and the facts that only the user can state."""
+"""Determines each policy's kind and tools, and the facts that only the user can state."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -18,7 +18,7 @@ TOGETHER = 12
 
 
 class Saying(Struct, frozen=True):
-    """Something that a user may say, and the value that it gives a fact."""
+    """A phrase that a user may say, and the value that the phrase gives a fact."""
 
     value: str
     pattern: str
@@ -30,7 +30,7 @@ class UserFact(Struct, frozen=True):
     values: tuple[str, ...] = ()
     question: str = ""
     said: bool = False
-    """Whether silence counts against the user. If so, not mentioning the fact breaks the policy or means no.
+    """Whether silence counts against the user: not mentioning the fact then breaks the policy, or means no.
 
     A fact that the user does not mention is None.
     """
@@ -76,7 +76,7 @@ def sort(
 
 
 def draft_text(draft: Draft) -> str:
-    """Return a policy in the form that later questions show."""
+    """Return a policy's text as later questions show it."""
     quotes = "\n".join(f"  > {' '.join(quote.split())}" for quote in draft.quotes)
     more = f"\n  To look at: {draft.description}" if draft.description else ""
     cited = "".join(f"\n  It refers to {each}" for each in draft.refers.splitlines())
@@ -96,11 +96,11 @@ def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
         body["question"] = fact.question
         if fact.type == "enum":
             body["values"] = list(fact.values)
-        # An argument shows what the agent says, not what the user said.
+        # An argument shows what the agent claims, not what the user said.
         ways: list[dict[str, Any]] = [{"argument": fact.argument}] if fact.argument and not is_nullable else []
         for saying in fact.sayings:
             value = saying.value.lower() == "true" if fact.type == "boolean" else saying.value
-            # Without a value, the pattern's last group gives the value.
+            # If no value is given, the last group of the pattern provides it.
             ways.append({"says": saying.pattern} | ({"value": value} if value != "" else {}))
         fields[fact.name] = {**body, "from": ways} if ways else body
     return fields
@@ -120,12 +120,12 @@ def _judged(answer: _Answer, group: Sequence[Draft], cards: Mapping[str, Card]) 
 
 
 _FIGURES = ("integer", "money", "date")
-"""Types that have more values than patterns can distinguish."""
+"""Types with more values than patterns can tell apart."""
 
 
 def _figures(each: Sorted) -> list[str]:
-    """Complain about any number that a pattern would have to read. A pattern would misread "no extra bags" as no bags
-    at all.
+    """Complain about patterns that give a number a fixed value. Such a pattern would read "no extra bags" as no bags at
+    all.
     """
     return [
         f"`{each.id}`: `{fact.name}` is of type {fact.type}, and people state figures in more ways than patterns with"
@@ -138,7 +138,7 @@ def _figures(each: Sorted) -> list[str]:
 
 
 def _without_figures(fact: UserFact) -> UserFact:
-    """Remove the patterns for fixed numbers from a fact, even if the answer insists on the patterns."""
+    """Remove the patterns with fixed values from a numeric fact, in case the model keeps them despite the complaint."""
     sayings = tuple(saying for saying in fact.sayings if not saying.value)
     return replace(fact, sayings=sayings) if fact.type in _FIGURES else fact
 

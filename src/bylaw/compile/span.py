@@ -1,8 +1,8 @@
-"""Extracted policies, the places of their quotes, and their form in `policies.yaml`.
+"""Extracted policies, the positions of their quotes, and their format in `policies.yaml`.
 
 All stages use this module to determine coverage. A quote that occurs several times normally refers to all its
-occurrences. If another quote of the policy occurs only once, the repeated quote refers to the occurrence closest to it,
-and its span says so.
+occurrences. But if another quote of the policy occurs only once, the repeated quote refers only to the occurrence
+closest to it, and the span states that position.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from bylaw.policy.document import Document, Quote, Range, Sentence, Which, place
 
 
 class Listed(Struct, frozen=True):
-    """A policy as listed in an answer."""
+    """A policy as a model lists it in an answer."""
 
     id: str
     definition: str
@@ -26,13 +26,14 @@ class Listed(Struct, frozen=True):
 
 class Draft(Listed, frozen=True):
     refers: str = ""
-    """Text elsewhere to which the sentences refer. If that text changes, the policy is asked about again."""
+    """Text elsewhere in the documents that the sentences refer to. If that text changes, the policy is compiled again.
+    """
     remark: str = ""
-    """A remark for a single update, such as why the check was rejected."""
+    """A remark that applies to one update only, such as why the check was rejected."""
 
 
 def ranges(quotes: Sequence[str], document: Document) -> list[tuple[Range, ...]]:
-    """Return the places of each quote. A quote that is not in the document is left out."""
+    """Return the positions of each quote. A quote that is not in the document is left out."""
     found = [places for quote in quotes if (places := places_of(quote, document))]
     sure = [places[0][0] for places in found if len(places) == 1]
     if not sure:
@@ -41,28 +42,28 @@ def ranges(quotes: Sequence[str], document: Document) -> list[tuple[Range, ...]]
 
 
 def stands(quotes: Sequence[str], document: Document) -> bool:
-    """Whether the document contains every quote at the place stated for it."""
+    """Whether the document contains every quote at the position stated for it."""
     return all(places_of(quote, document) for quote in quotes)
 
 
 def places(quotes: Sequence[str], document: Document) -> list[Range]:
-    """Return the places of all quotes, in document order."""
+    """Return the positions of all quotes, in document order."""
     return [place for found in ranges(quotes, document) for place in found]
 
 
 def first_place(quotes: Sequence[str], document: Document) -> int:
-    """Return the earliest place of any quote, or 0 if the document contains none of them."""
+    """Return the earliest position of any quote, or 0 if the document contains none of them."""
     return min((start for start, _ in places(quotes, document)), default=0)
 
 
 def covered(quotes: Iterable[Sequence[str]], document: Document) -> set[int]:
-    """Return where the sentences that overlap a policy's quotes start."""
+    """Return the start of each sentence that overlaps one of a policy's quotes."""
     found = (place for each in quotes for place in places(each, document))
     return {sentence.start for start, end in found for sentence in document.within(start, end)}
 
 
 def spans(quotes: Sequence[str], document: Document) -> list[dict[str, Any]]:
-    """Return a policy's spans for `policies.yaml`. Their quotes refer to exactly the places that `ranges` returns."""
+    """Return a policy's spans for `policies.yaml`. Each quote refers to exactly the positions that `ranges` returns."""
     standing = [quote for quote in quotes if places_of(quote, document)]
     return [_span(quote, found, document) for quote, found in zip(standing, ranges(standing, document), strict=True)]
 
@@ -83,8 +84,8 @@ def _span(quote: str, found: tuple[Range, ...], document: Document) -> dict[str,
 
 
 def under_heading(words: str, start: int, document: Document) -> str:
-    """Return the words with just enough headings, and the file if needed, to identify the place. Empty if this is
-    impossible.
+    """Return the text with as few headings as identify its position, and with the file name if needed. Empty if
+    headings and file name are not enough.
     """
     above = document.headings_at(start)
     file = document.file_at(start).name if len(document.files) > 1 else ""

@@ -1,8 +1,8 @@
-"""Describes the data behind the tools: the entities, the parts of them that each result shows, and the changes that
-each write makes.
+"""Describes the data behind the tools: the entities, the fields that each result shows, and the changes that each write
+makes.
 
-The answer is YAML in the format of a pack. It is loaded as a pack and compared with recorded results. Faults are sent
-back for correction.
+The model answers in YAML, in the format of a pack. The answer is loaded as a pack and compared with recorded results.
+Errors are sent back for correction.
 """
 
 import re
@@ -33,16 +33,17 @@ from bylaw.trace import Call, Result, Trajectory
 _MOST_WORDS = 20
 """The maximum number of values in an enumeration."""
 Place = tuple[str, str]
-"""An entity and one of its fields."""
+"""The name of an entity, and of one of its fields."""
 OddWords = Mapping[Place, set[str | None]]
-"""Recorded values that a field's enumeration lacks, and None if a field that is not nullable was null."""
+"""For each field, recorded values that its enumeration lacks, and None if the field was null but is not nullable."""
 
 
 def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]) -> tuple[list[str], OddWords]:
-    """Compare the observations of the tools in `part` with recorded results.
+    """Compare the observations of the tools in `part` with recorded results. Return complaints, and the recorded values
+    that enumerations lack.
 
-    Return the complaints: observations that contradict the results, values of the wrong type, and look-ups that show
-    nothing. Also return the recorded values that enumerations lack.
+    Complaints concern observations that contradict the results, values of the wrong type, and look-ups that show
+    nothing.
     """
     wrong: Counter[tuple[str, tuple[str, ...]]] = Counter()
     count: Counter[str] = Counter()
@@ -51,7 +52,7 @@ def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]
             continue
         count[call.tool] += 1
         shows = pack.schema.shows.get(call.tool, {})
-        # If a look-up's whole result may be any of several entities, it shows only one of them at a time.
+        # If a look-up's whole result may be one of several entity types, each call shows only one of these types.
         whole = tuple(
             kind for kind, all_of in shows.items() if any(each.each is None and not each.only for each in all_of)
         )
@@ -76,7 +77,7 @@ def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]
 
 
 def _results(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[Call, Result]]:
-    """Yield the calls that were accepted, with their recorded results."""
+    """Yield the accepted calls with their recorded results."""
     for trajectory in trajectories:
         for result in trajectory.events:
             call = trajectory.events[result.call] if isinstance(result, Result) and result.call is not None else None
@@ -108,7 +109,7 @@ def _shown(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[_Shown]:
 
 
 def recorded_entities(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each entity that a recorded result shows: its kind and the values shown."""
+    """Yield each entity that a recorded result shows, with the values shown."""
     for shown in _shown(pack, trajectories):
         yield shown.observation.entity.name, shown.values
 
@@ -131,7 +132,8 @@ def _mistyped(every: Iterable[_Shown]) -> tuple[list[str], OddWords]:
     """Return complaints about recorded values that do not have their declared type, and the values that enumerations
     lack.
 
-    If an enumeration lacks most values, its path is wrong, so the values are left out.
+    If an enumeration lacks most recorded values, its path must be wrong, so there is a complaint and the values are
+    left out.
     """
     count: Counter[Place] = Counter()
     wrong: dict[Place, Counter[str]] = {}
@@ -171,7 +173,7 @@ def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
         body = record(spec)
         known = [*(listed(spec) or listed(body.get("values"))), *sorted(word for word in words if word is not None)]
         if None in words:
-            # A missing amount, date or text can be null. In an enumeration, the meaning of null is unknown.
+            # A missing amount, date or text can be null. For an enumeration, the meaning of null is unknown.
             type_ = f"{body.get('type') or (spec if isinstance(spec, str) else 'string')}?"
             wide: Any = {**body, "type": type_} if body else type_
         elif len(known) > _MOST_WORDS:
@@ -190,11 +192,12 @@ def shown_as(observed: Any) -> list[str]:
 def with_defaults(
     entities: Mapping[str, Any], tools: Mapping[str, Any], pack: Pack, trajectories: Sequence[Trajectory]
 ) -> dict[str, Any]:
-    """Add a default for each field that some records lack: an empty list or object, or else none.
+    """Add a default for each field that some records lack: an empty list or object for such a field, and null for any
+    other.
 
-    A record is complete if it has every field that the entity's own look-up always shows. A result that may show only
-    part of an entity proves nothing about a missing field, so the field gets no default. A field that is in no record
-    but that a write sets to true, such as `closed`, defaults to false.
+    Only complete records count, because a result that shows only part of an entity proves nothing about a missing
+    field. A record is complete if it has every field that the entity's own look-up always shows. A field that no record
+    has, but that a write sets to true (such as `closed`), defaults to false.
     """
     seen: dict[str, list[tuple[str, frozenset[str]]]] = {}
     for shown in _shown(pack, trajectories):
@@ -235,7 +238,7 @@ def _set_true(kind: str, tools: Mapping[str, Any]) -> set[str]:
 
 
 LONGEST = 30_000
-"""The maximum number of characters about tools in one question."""
+"""The maximum number of characters that one question spends on tools."""
 _EMPTY_DOCUMENT = "# Policy\n\nNothing yet.\n"
 
 
@@ -246,9 +249,9 @@ class Things(Struct, frozen=True):
     observations: dict[str, Any]
     tools: dict[str, dict[str, Any]]
     complaints: tuple[str, ...] = ()
-    """The errors that remain after the last question. No pack is made if there are any."""
+    """The errors that remain after the last question. If there are any, no pack is written."""
     misfits: tuple[str, ...] = ()
-    """Differences from recorded results. They do not prevent a pack from being made, but a reviewer should see them."""
+    """Contradictions of recorded results. The pack is still written, but a reviewer should see them."""
     unshown: tuple[str, ...] = ()
     """A warning for each field that no recorded look-up shows."""
     shown: str = ""
@@ -268,10 +271,10 @@ def describe(
     asks_who: bool = False,
     document: Document | None = None,
 ) -> Things:
-    """Describe the data behind the tools. Many tools are described in several parts.
+    """Describe the data behind the tools. Many tools are split over several questions.
 
     Set `asks_who` if the document requires the agent to identify the user, who then becomes an entity. The document may
-    name enumeration values that no result has shown. A change to the document alone raises no new question.
+    name enumeration values that no result has shown. A change that affects only the document raises no new question.
     """
     who = f"\n\n{prompt_text('things_who')}" if asks_who else ""
     notes = (who, _tables_note(cards), _null_note(cards), _reads_note(cards, cards))
@@ -308,7 +311,9 @@ def _null_note(cards: Mapping[str, Card]) -> str:
 
 
 def _reads_note(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:
-    """If a look-up's id has a different name in all results, advise mapping an argument to the key."""
+    """If no result has a field with the name of a look-up's id argument, advise the model to map the argument to the
+    key.
+    """
     shown = {name for card in cards.values() for name in names_in(card.output)}
     unlike = [
         f"{card.name}({name})"
@@ -321,7 +326,7 @@ def _reads_note(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:
 
 
 def _words_note(part: Mapping[str, Card], document: Document | None) -> str:
-    """Return the document's sentences that contain enumeration values, up to a limit."""
+    """Return the document's sentences that contain enumeration values, up to a maximum length."""
     words = {word for card in part.values() for word in words_in(card.output)}
     if document is None or not words:
         return ""
@@ -338,10 +343,10 @@ _ID = re.compile(r"(^|_)(id|number|code|key|ref|reference)$", re.IGNORECASE)
 
 
 def _made_by_tools(things: Things) -> dict[str, Any]:
-    """Drop entities of origin `conversation` that no tool shows. They would never exist.
+    """Drop entities of origin `conversation` that no tool shows, because they would never exist.
 
-    If such an entity can be looked up, the first tool that shows it becomes its look-up. A missing entity is then
-    reported as a missing look-up.
+    If an entity without a key is shown by look-ups but names none, the first of these look-ups becomes its own. If the
+    entity is needed but unknown, the missing look-up is then reported.
     """
     made: dict[str, Any] = {}
     for name, body in things.entities.items():
@@ -362,7 +367,7 @@ def keys_of(body: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _parts(cards: Mapping[str, Card]) -> Iterator[dict[str, Card]]:
-    """Yield the tools in order, in groups small enough for one question."""
+    """Yield the tools in order, in groups that each fit into one question."""
     part: dict[str, Card] = {}
     for name, card in cards.items():
         if part and sum(len(each.whole) for each in (*part.values(), card)) > LONGEST:
@@ -373,7 +378,7 @@ def _parts(cards: Mapping[str, Card]) -> Iterator[dict[str, Card]]:
 
 
 def _named_and_keyed(entities: Mapping[str, Any]) -> dict[str, Any]:
-    """Reduce each entity to what later parts need: its key, its read tool and its field types."""
+    """Reduce each entity to the information that later questions need: its key, its read tool and its field types."""
     return {
         name: {part: body[part] for part in ("key", "read", "fields") if part in body}
         for name, body in entities.items()
@@ -423,7 +428,7 @@ def schema_files(cards: Mapping[str, Card], things: Things) -> dict[str, str]:
     return {
         "pack.yaml": dump({"format": 1, "name": "trial", "document": "policy.md"}),
         "policy.md": _EMPTY_DOCUMENT,
-        # These files are never shown. Pretty-printing them would take most of a compile's time.
+        # These files are never shown to anyone, and pretty-printing them would take most of a compile's time.
         "tools.yaml": tools_file(cards, things, write=dump),
         "entities.yaml": entities_file(things, write=dump),
     }
@@ -459,10 +464,10 @@ def _judged(
 
 
 def _unmade(pack: Pack, part: Mapping[str, Card]) -> list[str]:
-    """Complain about undeclared creations: a write's result names an entity that its arguments do not name.
+    """Complain about undeclared creations, where a write's result names an entity that its arguments do not name.
 
-    Without the declaration, later calls with the new entity would be denied, because no database has it. A field of
-    another entity in the result is only a reference and does not matter here.
+    Without the declaration, later calls with the new entity would be denied, because the entity is in no database. A
+    field of another entity in the result is only a reference, so it needs no declaration.
     """
     complaints: list[str] = []
     for name, card in part.items():
@@ -482,7 +487,7 @@ def _unmade(pack: Pack, part: Mapping[str, Card]) -> list[str]:
 
 
 def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the entities of a later part. Earlier declarations win."""
+    """Add the entities from a later question. Earlier declarations win."""
     joined = {**more, **before}
     for name in before.keys() & more.keys():
         old, new = record(before[name]), record(more[name])
@@ -494,7 +499,7 @@ def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any
 
 
 def _told(fault: BylawError) -> str:
-    """Describe a loader error without line numbers. The author of the answer has not seen the files."""
+    """Return a loader error without line numbers, because the model that wrote the answer has not seen the files."""
     return f"{fault.message}; {fault.hint}" if fault.hint else fault.message
 
 
@@ -507,12 +512,12 @@ _ESTABLISHES = re.compile(
 
 
 def asks_who_it_is(document: Document) -> bool:
-    """Whether a sentence mentions authenticating or identifying users."""
+    """Whether a sentence requires the agent to authenticate or identify the user."""
     return any(_ESTABLISHES.search(sentence.text) for sentence in document.sentences)
 
 
 def insides(things: Things, cards: Mapping[str, Card]) -> dict[Place, Schema]:
-    """For each entity and field, return the JSON schema of records nested inside the field."""
+    """For each entity and field, return the JSON schema of records nested in the field."""
     return {field: schema for field, schema in held(things, cards).items() if holds_records(schema)}
 
 
@@ -534,7 +539,7 @@ def held(things: Things, cards: Mapping[str, Card]) -> dict[Place, Schema]:
 
 
 def _shown_by(things: Things) -> dict[str, list[str]]:
-    """Return the tools that show each entity, its look-up first."""
+    """Return the tools that show each entity, with its look-up first."""
     found = {entity: [read_tool(body)] for entity, body in things.entities.items() if body.get("read")}
     for tool, observed in things.observations.items():
         for name in shown_as(observed):

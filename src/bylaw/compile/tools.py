@@ -113,7 +113,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _words(node: ast.expr) -> str:
-    """Return the description in an `Annotated` argument: a text, or a call such as `Field(description="...")`."""
+    """Return the description in an `Annotated` type: a string, or a call such as `Field(description="...")`."""
     if isinstance(node, ast.Call):
         return "".join(_words(each.value) for each in node.keywords if each.arg == "description")
     return "".join(_texts([node]))
@@ -125,7 +125,9 @@ _FOLLOWED = 8
 
 
 def python_cards(said: str) -> list[Card]:
-    """Return the tools in a Python file or module. If names follow a colon, return only the named tools."""
+    """Return the tools in a Python file or module. If names follow a colon (`module:name`), return only the named
+    tools.
+    """
     where, _, names = said.partition(":")
     path = Path(where) if where.endswith(".py") else _module_file(where, ["", *sys.path])
     if path is None or not path.is_file():
@@ -159,8 +161,8 @@ class _PythonFile:
         self._all = _texts(names.elts) if isinstance(names, ast.List | ast.Tuple) else None
 
     def offered(self) -> list[Card]:
-        """Return the functions marked as tools. If there are none, return those in `__all__` or, without that, every
-        public function.
+        """Return the functions marked as tools. If none are marked, return the functions in `__all__` or, without
+        `__all__`, every public function.
         """
         marked = [each for each in (*self._functions.values(), *self._methods.values()) if _is_marked(each)]
         if marked:
@@ -233,7 +235,7 @@ def _argument_words(doc: str) -> dict[str, str]:
     """Return the descriptions of arguments in a docstring, from its `Args:` section or from `:param name:` lines."""
     found: dict[str, str] = {}
     section, indent, name = -1, -1, ""
-    """The indentation of the section, and of its last argument."""
+    """The indentation of the section's heading and of its last argument, and the name of that argument."""
     for line in doc.splitlines():
         depth = len(line) - len(line.lstrip())
         if told := _FIELD.match(line):
@@ -268,7 +270,7 @@ def read_tools(given: Sequence[str]) -> dict[str, Card]:
 def with_logs(
     cards: Mapping[str, Card], trajectories: Iterable[Trajectory | BylawError]
 ) -> tuple[dict[str, Card], list[Trajectory]]:
-    """Add recorded results and the tools that occur only in the logs. Return the cards and the conversations."""
+    """Add recorded results, and tools that occur only in the logs. Return the cards and the conversations."""
     shapes, results = Shapes(), Results()
     read = [each for each in trajectories if isinstance(each, Trajectory)]
     for trajectory in read:
@@ -363,7 +365,7 @@ def _operation(
 
 
 def _content(holder: Any, api: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a request's body or of a response. Empty if there is none."""
+    """Return the schema of a request body or a response. Empty if there is none."""
     resolved = _resolved(holder or {}, api)
     content = section(resolved, "content")
     chosen = content.get("application/json") or next(iter(content.values()), {"schema": resolved.get("schema")})

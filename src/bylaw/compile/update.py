@@ -1,8 +1,8 @@
 """Updates a pack after its document has changed, and keeps the owner's edits.
 
-Either all files are replaced or none are. Files are first written to a staging folder and then moved when all are
-complete. A compile that is killed while writing leaves the pack unchanged. A compile that is killed while moving leaves
-a list of remaining moves, which the next compile finishes first.
+Either all files are replaced or none are. All files are first written to a staging folder, and are moved into the pack
+once they are complete. If the compile is killed while writing, the pack is unchanged. If it is killed while moving, the
+next compile first completes the moves.
 """
 
 import difflib
@@ -41,22 +41,22 @@ from bylaw.scan.written import dump
 from bylaw.trace import Call, Trajectory
 
 _RECORDS = frozenset(("policy.md", "compiled.yaml"))
-"""The compiler's own files: copies and notes that are not meant to be edited."""
+"""The compiler's own files: copies of documents, and notes that are not meant to be edited."""
 
 
 def digest(text: str) -> str:
-    """Return the digest of a file, ignoring the `unenforced` entries that `bylaw review` adds."""
+    """Return the digest of a file. The `unenforced` entries that `bylaw review` adds are ignored."""
     lines = [line for line in text.split("\n") if not line.startswith("  unenforced: ")]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def is_copy(path: str) -> bool:
-    """Whether a file belongs to the compiler: it is a copy of a document, or a note that is not meant to be edited."""
+    """Whether a file belongs to the compiler: a copy of a document, or notes that are not meant to be edited."""
     return path in _RECORDS or path.startswith(f"{FOLDER}/")
 
 
 def others(root: Path, made: Container[str]) -> list[str]:
-    """Return the pack's other files, limited to the kinds that the compiler writes."""
+    """Return the pack's remaining files of the kinds that the compiler writes."""
     paths = [each for folder in ("guards", "cases", "lookups") for each in sorted((root / folder).glob("*"))]
     paths = [path for path in paths if path.is_file() and path.suffix in (".py", ".yaml")]
     paths += [root / f"{name}.yaml" for name in ("pack", "tools", "entities", "policies", "rules", "weights")]
@@ -71,7 +71,7 @@ _WHOLE = "whole.json"
 
 
 def stage(root: Path, files: Mapping[str, str]) -> Path:
-    """Write files to a staging folder. It then contains a complete pack."""
+    """Write files to a staging folder, so that it contains a complete pack."""
     aside = root / _ASIDE
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
@@ -87,7 +87,7 @@ def place(root: Path, files: Mapping[str, str], removed: Sequence[str] = ()) -> 
 
 
 def faults_of(root: Path) -> list[BylawError]:
-    """Return why a staged pack would not load. Missing acceptances are ignored."""
+    """Return why a staged pack does not load. Missing acceptances of unenforced policies are ignored."""
     try:
         build_pack(read_folder(root))
     except PackError as error:
@@ -104,7 +104,7 @@ def commit(root: Path, removed: Sequence[str] = ()) -> None:
 
 
 def recover(root: Path) -> None:
-    """Finish an update that was completely staged, or discard an incomplete one."""
+    """Complete an update whose files were all staged, or discard the staged files."""
     aside = root / _ASIDE
     if (aside / _WHOLE).is_file():
         removed = msgspec.json.decode((aside / _WHOLE).read_bytes(), type=list[str])
@@ -123,7 +123,7 @@ Change = Literal["new", "gone", "sentences", "check", "both"]
 
 
 class MadeOf(Struct, frozen=True, forbid_unknown_fields=True):
-    """The sources of a pack. Paths are relative to the pack's folder if possible."""
+    """The inputs from which a pack was compiled. Paths are relative to the pack's folder if possible."""
 
     documents: tuple[str, ...]
     tools: tuple[str, ...] = ()
@@ -138,20 +138,20 @@ class MadeOf(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Kept(Struct, frozen=True):
-    """`work.json`: the result of the last compile, without edits."""
+    """The result of the last compile, without the owner's edits. Stored in `work.json`."""
 
     work: Work
     items: list[tuple[Key, Any]]
 
 
 class Before(Struct, frozen=True):
-    """A compiled pack before an update."""
+    """A compiled pack as it was before an update."""
 
     root: Path
     made_of: MadeOf
     work: Work
     base: Items
-    """The items that the compiler wrote last time."""
+    """The items that the last compile wrote."""
     texts: dict[str, str]
     items: dict[str, Items]
 
@@ -161,7 +161,7 @@ class Before(Struct, frozen=True):
 
 
 def read_before(root: Path) -> Before:
-    """Read a pack with its owner's edits. If it does not load, raise an error that lists all its faults."""
+    """Read a pack with its owner's edits. If it does not load, raise an error that lists all reasons."""
     made_of = read_made_of(root)
     # If a copy of the document was edited, replace it. Its quotes are checked at the end.
     _require_loaded(root, [fault for fault in faults_of(root) if not isinstance(fault, StatementError)])
@@ -185,7 +185,7 @@ def read_made_of(root: Path) -> MadeOf:
 
 
 def owner_of(before: Before) -> Owner:
-    """Return the owner's edits as requests and trials need them."""
+    """Return the owner's edits in the form that requests and trials need."""
     base, ours = before.base, before.ours
 
     def things(cards: Mapping[str, Card], described: Things) -> Things:
@@ -214,13 +214,13 @@ def owner_of(before: Before) -> Owner:
 class Update(Struct, frozen=True):
     files: dict[str, str]
     notes: tuple[str, ...]
-    """Lines that list the edits that were kept."""
+    """Descriptions of the edits that were kept."""
 
 
 def write_pack(root: Path, source: Source, work: Work, made_of: MadeOf, *, before: Before | None = None) -> Update:
-    """Write a compiled pack to its folder and keep the owner's edits since the last compile.
+    """Write a compiled pack to its folder, and keep the owner's edits since the last compile.
 
-    If the pack would not load with these edits, write nothing and raise an error that lists the faults.
+    If the pack would not load with these edits, write nothing and raise an error that lists the reasons.
     """
     made = assembled(source, work, name=made_of.name)
     theirs = {path: read_items(path, text) for path, text in made.files.items() if not is_copy(path)}
@@ -244,7 +244,7 @@ def write_pack(root: Path, source: Source, work: Work, made_of: MadeOf, *, befor
 def _with_edits(
     before: Before, made: Mapping[str, str], theirs: Mapping[str, Items], wanted: Items
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the files with the merged items, and notes about them. Items stay in the files the owner chose."""
+    """Return the files with the merged items, and notes on the merge. Items stay in the files that the owner chose."""
     homes = {key: path for found in (theirs, before.items) for path, items in found.items() for key in items}
     by_path: dict[str, Items] = {path: {} for path in (*theirs, *before.items)}
     for key, value in wanted.items():
@@ -273,7 +273,7 @@ def _with_edits(
 
 
 def _failing(root: Path, files: Mapping[str, str]) -> Iterator[tuple[str, Question]]:
-    """Yield a question for each case that fails with the owner's edits. Raises if the pack does not load."""
+    """Yield a question for each case that fails with the owner's edits. Raises an error if the pack does not load."""
     aside = stage(root, files)
     _require_loaded(root, faults_of(aside))
     for result in run_cases(loaded(read_folder(aside))):
@@ -294,7 +294,7 @@ class Difference(Struct, frozen=True):
     policy: str
     change: Change
     was_signed: bool
-    """Whether the policy was signed or rejected. The change cancels its signature."""
+    """Whether the policy was signed or rejected. The change cancels that decision."""
     lines: tuple[str, ...]
     """The policy's definition, quotes and check, before and after the change."""
 
@@ -340,17 +340,17 @@ def _check_text(folder: PackFolder, name: str) -> str:
 
 _NEIGHBOURS = 6
 _LONGEST = 400
-"""The maximum number of characters shown about a call."""
+"""The maximum number of characters from a call in the text about a rejection."""
 
 
 def rejections(
     before: Before, document: Document, trajectories: Sequence[Trajectory] = (), *, with_values: bool = False
 ) -> dict[str, str]:
-    """Return the text to add to the question about each rejected policy: the note, the rejected check, the flagged
+    """Return, for each rejected policy, the text to add to its question: the note, the rejected check, the flagged
     calls and the neighbouring policies.
 
-    A rejection is ignored if the policy or its check has changed since. Values from recorded calls are included only if
-    `with_values` is set.
+    A rejection is ignored if the policy or its check has changed since. Values from recorded calls are included only
+    with `with_values`.
     """
     root, work, folder = before.root, before.work, read_folder(before.root)
     signed = read_signatures(root)
@@ -373,7 +373,7 @@ def rejections(
 
 
 def _calls(flagged: Mapping[str, Any], trajectories: Sequence[Trajectory], with_values: bool) -> list[str]:
-    """Return the calls that a check flagged, with the verdicts. If `with_values` is set, add the reasons."""
+    """Return the calls that a check flagged, with the verdicts. With `with_values`, add the reasons."""
     by_id = {trajectory.id: trajectory for trajectory in trajectories}
     lines: list[str] = []
     for verdict, body in flagged.items():
