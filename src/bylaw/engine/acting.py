@@ -1,5 +1,6 @@
-"""Resolves calls to generic tools into actions. Each has its own tool, arguments and record. Either all actions of a
-call run, or none.
+"""Resolves calls to generic tools, such as `click`, into actions.
+
+Each action has its own tool, arguments and record. Either all actions of a call run, or none.
 """
 
 from collections.abc import Container, Iterator, Sequence
@@ -21,36 +22,38 @@ class ActedCall(Struct):
     step: int
     performed: Performed
     plain: CallRecord
-    """The call itself. If its actions are known, it has no effect beyond theirs."""
+    """The record of the call itself. If the call's actions are known, the call has no effect beyond those of its
+    actions.
+    """
     actions: tuple[CallRecord, ...]
     is_named: bool = False
     """Whether a rule names the call's tool."""
     judged: tuple[Judgement, ...] = ()
     ahead: Any = None
-    """The state of the rules after the call was made."""
+    """The state of the rules after the call has been made."""
 
     @property
     def acts(self) -> tuple[CallRecord, ...]:
-        """The acts that the rules see: the actions. The call itself counts if a rule names its tool or no action is
-        known.
+        """The records that the rules see. These are the actions and, if a rule names the call's tool or no action is
+        known, the call itself.
         """
         return (self.plain, *self.actions) if self.is_named else self.actions or (self.plain,)
 
     def become(self, call: Call) -> None:
-        """Replace the call with a new version, for example after a refusal or an approval."""
+        """Replace the call with a changed version, for example after a refusal or an approval."""
         self.call = call
         for made in (self.plain, *self.actions):
             made.call = as_of(made.call, call)
 
     @property
     def put(self) -> Call:
-        """The call that a card shows: the writing action, if there is exactly one. Otherwise, the call itself."""
+        """What a card shows: the writing action, if there is exactly one, otherwise the call itself."""
         writes = [made for made in self.actions if made.tool is not None and made.tool.effect == "write"]
         return replace(writes[0].call, card=self.call.card) if len(writes) == 1 else self.call
 
 
 def as_of(action: Call, call: Call) -> Call:
-    """Return the action. Its status is taken from the call that performs it."""
+    """Return the action with the status (refused, approved) of the call that performs it."""
     return replace(
         action, refused=call.refused, refused_by_result=call.refused_by_result, approved=call.approved,
         looked_up=call.looked_up,
@@ -67,7 +70,7 @@ class Acting:
         self._performing = Performing(actions)
         self._last: ActedCall | None = None
         self.put: dict[int, Call] = {}
-        """The calls that cards show, keyed by step."""
+        """The calls as shown on cards, keyed by step."""
         self.made: dict[int, ActedCall] = {}
 
     def of(self, call: Call, step: int, start: int) -> ActedCall | None:
@@ -106,24 +109,26 @@ class Acting:
         return plain, actions
 
     def afresh(self, acted: ActedCall, call: Call, start: int) -> ActedCall:
-        """Return the same call, recorded in another principal's ledger."""
+        """Return a copy of the call in the ledger of the principal who takes over."""
         records = self._records(call, acted.step, start, acted.performed)
         return ActedCall(call, acted.step, acted.performed, *records, is_named=acted.is_named)
 
     def calls(self, call: Call) -> Sequence[Call]:
-        """Return the actions that a call would perform now, or the call itself if none is known."""
+        """Return the actions that a call would perform now. If no action is known, return the call itself."""
         performed = self._performing.of(call)
         return performed.calls or (call,) if performed is not None else (call,)
 
     def page_tool(self, step: int) -> str:
-        """Return the name of the tool that shows the page if the call at `step` acts on that page. Otherwise, empty."""
+        """Return the name of the tool that shows the page on which the call at `step` acts. Empty if the call acts on
+        no page.
+        """
         acted = self._at(step)
         if acted is None or not any(each.on is not None for each in self._actions.by_tool[acted.call.tool]):
             return ""
         return self._actions.pages.snapshot
 
     def is_same_on(self, step: int, snapshot: str) -> bool:
-        """Whether the call at `step` would still do what it was judged for, given the page in this snapshot."""
+        """Whether, on the page in this snapshot, the call at `step` would still do what it did when it was judged."""
         acted = self._at(step)
         now = self._performing.on_snapshot(acted.call, snapshot) if acted is not None else None
         if acted is None or now is None:
@@ -131,7 +136,7 @@ class Acting:
         before = acted.performed
         if before.unresolved or any(made.tool is None or made.tool.effect == "write" for made in acted.actions):
             return now.compared == before.compared
-        # A read-only call stays read-only, regardless of what else the page shows.
+        # A read-only call stays read-only, whatever else the page shows.
         return not now.unresolved and now.calls == before.calls
 
     def _at(self, step: int) -> ActedCall | None:
@@ -150,7 +155,7 @@ class Acting:
 
 
 def performed_events(actions: Actions, events: Sequence[Event]) -> Iterator[tuple[int, Event]]:
-    """Yield each event with its step. A generic tool's call is replaced by its actions."""
+    """Yield each event with its step. A call to a generic tool is replaced by the actions that it performs."""
     performing = Performing(actions)
     for step, event in enumerate(events):
         performed = performing.of(event) if isinstance(event, Call) else None

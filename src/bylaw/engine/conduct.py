@@ -1,5 +1,7 @@
-"""Runs a pack's rules over the acts of one conversation. A predicate that depends on more than the tool and the turn is
-evaluated only if its value would change a rule's state.
+"""Runs a pack's rules over the acts (calls and messages of the agent) in one conversation.
+
+A predicate that depends on more than the tool and the turn is expensive. It is evaluated only if its value can change a
+rule's state.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -21,10 +23,11 @@ from bylaw.rule.rule import Rule
 from bylaw.trace.event import Call, Event, Message, Result
 
 RuleStanding = Literal["broken", "open", "waiting"]
-"""`broken` by the act, `open` because a value is unknown, or still `waiting` at the end of the conversation."""
+"""`broken` by the act, `open` because a value is unknown, or `waiting` for a later event when the conversation ended.
+"""
 
 PUTTABLE = frozenset(get_args(Reason)) - {"confirmed", "declined"}
-"""Reasons for undecided consent that the user can resolve. A user who has just declined is not asked again."""
+"""Reasons for undecided consent that asking the user can resolve. A user who has just declined is not asked again."""
 
 
 class RuleFinding(Struct, frozen=True):
@@ -34,9 +37,11 @@ class RuleFinding(Struct, frozen=True):
     values: tuple[tuple[str, bool | None], ...] = ()
     """The rule's predicates at the act, None if unknown. Empty for a rule that was still waiting."""
     whys: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """The reasons for some predicates' values. For consent, they say what the user was shown, and when."""
+    """The reasons for the values of some predicates. The reason for a consent predicate states what the user was shown,
+    and when.
+    """
     binding: str = ""
-    """The value that this instance of a `FOR EACH` rule applies to, in the spelling seen first."""
+    """For a rule with `FOR EACH`: the value to which this finding applies, in the spelling that occurred first."""
 
     def record(self) -> dict[str, Any]:
         """The reason as stored in `findings.jsonl`."""
@@ -54,48 +59,48 @@ class RuleFinding(Struct, frozen=True):
 
     @property
     def for_agent(self) -> str:
-        """What the agent must do about consent. Empty if the rule does not concern consent."""
+        """The reason that tells the agent what to do about consent. Empty if the rule does not concern consent."""
         return "; ".join(filter(None, (consent_words_for_agent(why) for _, why in self.whys)))
 
     @property
     def puts_card(self) -> bool:
-        """Whether the user could still give consent that would change the outcome."""
+        """Whether a card could still change the outcome, because the user could give the missing consent."""
         return any(why.get("reason") in PUTTABLE for _, why in self.whys)
 
 
 class ActFindings(Struct, frozen=True):
-    """The findings of all rules for one act."""
+    """The findings of all rules about one act."""
 
     step: int
     turn: int
-    """The position of this turn among the agent's turns."""
+    """The index of the act's turn among the agent's turns."""
     broken: tuple[RuleFinding, ...] = ()
     open: tuple[RuleFinding, ...] = ()
 
 
 Ask = Callable[[Predicate, Act], bool | None]
-"""Returns the value of a predicate that depends on more than the act, or None if the value is unknown."""
+"""Evaluates a predicate that depends on more than the act. Returns None if its value is unknown."""
 Tell = Callable[[Predicate, Act], Mapping[str, Any] | None]
-"""Explains the value of such a predicate as structured data, or returns None."""
+"""Explains the value of a predicate that depends on more than the act, or returns None."""
 
 HEARD = frozenset(("said", "returned"))
-"""Sources whose predicates search the events before the turn. All acts of the turn get the same result."""
+"""Sources whose predicates search the events before the turn. The result is the same for all acts of the turn."""
 
 MEMO = 4096
-"""The cache of act kinds is cleared when it reaches this number of entries."""
+"""The maximum number of entries in the cache of act kinds. The cache is then cleared."""
 
 
 class AgentTurn(Struct):
     """The agent's current turn, with the messages and results that preceded it."""
 
     number: int | None = None
-    """The turn number, or None outside the agent's turn."""
+    """The turn number, or None if it is not the agent's turn."""
     serial: int = 0
     heard: tuple[Message, ...] = ()
     answered: tuple[Result, ...] = ()
     """Messages and results since the agent's previous turn."""
     found: dict[str, bool | None] = {}
-    """Cached results of searches through the events before the turn, shared by all acts of the turn."""
+    """Results of searches through the events before the turn. All acts of the turn share them."""
     sayings: tuple[Message, ...] = ()
     results: tuple[Result, ...] = ()
     spoken: str = ""
@@ -106,10 +111,12 @@ class AgentTurn(Struct):
     writes: int = 0
     text: bool = False
     is_calling: bool = False
-    """Whether the turn contains a call, even a refused one. Messages then no longer wait for a call."""
+    """Whether the turn contains a call, including a refused call. From then on, a message need not wait to see whether
+    a call follows.
+    """
     has_acted: bool = False
     waiting: tuple[Act, ...] = ()
-    """Messages after which a call may still follow in the same turn."""
+    """Messages that are not processed yet, because a call may still follow in the same turn."""
 
     def end(self) -> None:
         """End the turn. If all its calls were refused, the next turn sees the same preceding messages and results."""
@@ -164,7 +171,7 @@ class Conduct:
         """All acts so far with the values of all predicates. Kept only on request."""
 
     def fork(self) -> "Conduct":
-        """Return an independent copy with the same history."""
+        """Return an independent copy that has processed the same events."""
         other = Conduct.__new__(Conduct)
         other._ready, other._ask, other._tell, other._last = self._ready, self._ask, self._tell, self._last
         other._monitors, other._turn = self._monitors.fork(), replace(self._turn)
@@ -174,27 +181,28 @@ class Conduct:
         return other
 
     def asking(self, ask: Ask, tell: Tell | None) -> "Conduct":
-        """Return a copy with the same history that uses these callbacks from now on."""
+        """Return a copy that has processed the same events but uses these callbacks from now on."""
         other = self.fork()
         other._ask, other._tell, other.acts = ask, tell, self.acts
         return other
 
     def afresh(self, ask: Ask, tell: Tell | None) -> "Conduct":
-        """Return the same rules without any history. Turn numbering continues."""
+        """Return a copy of the rules that has processed no events. The turn numbers continue."""
         other = Conduct(self._ready, ask, tell)
         other._turn.serial = self._turn.serial
         return other
 
     def observe(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> None:
-        """Process an event, and append the findings for all acts that it settles to `said`, its own act last. With
-        `is_beside`, a generic call is reported together with its actions and does not count as an additional call.
+        """Process an event. Append to `said` the findings for each act that is now complete, the event's own act last.
+
+        With `is_beside`, a generic call is processed in addition to its actions, so it does not count as another call.
         """
         act = self._arrive(step, event, said, is_beside=is_beside)
         if act is not None:
             self._step(act, said)
 
     def _arrive(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> Act | None:
-        """Return the event's act if it can be processed now. First process the earlier acts that it settles."""
+        """Return the event's act if it can be processed now. First process the acts that were waiting for it."""
         turn = self._turn
         if type(event) is Result or event.by != "agent":
             if turn.number is not None:
@@ -221,7 +229,7 @@ class Conduct:
         return turn.call(step, event, effect, is_beside=is_beside)
 
     def act_of(self, step: int, call: Call) -> Act | None:
-        """Return the act for a planned call, or None if the call is not the agent's. Does not change any state."""
+        """Return the act of a planned call, or None if the call is not the agent's. Changes no state."""
         return self.fork()._arrive(step, call, [])
 
     def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
@@ -236,7 +244,8 @@ class Conduct:
         left = {name: each.unmade(act) for name in ready.weighed if (each := predicates[name]).is_about_act}
         if ahead._families:
             return ready.circuit.assess({**answers, **known}, tables=ahead._tables(act, known, left))
-        # Without per-binding rules, the result depends only on the following values, which rarely differ between acts.
+        # Without per-binding rules, the result depends only on these values. They rarely differ between acts, so it is
+        # cached.
         kind = (ahead._monitors.states, *(tuple(each.items()) for each in (known, left, answers)))
         found = ready.weighings.get(kind)
         if found is None:
@@ -254,20 +263,20 @@ class Conduct:
             assert family.rule.for_each is not None
             binding = binding_of(act, family.rule.for_each, ready.tools)
             if binding is None:
-                # The call may apply to any binding.
+                # The value of the binding is unknown, so the call may apply to any of them.
                 tables[family.rule.name] = lost(family.rule.name, THE_CALL)
             else:
                 elsewhere = ActValues(THE_CALL, {**known, **dict.fromkeys(ready.actions, False)}, left)
                 about = (binding, *_near(family, binding))
                 found = [family.table(each, made if binding else elsewhere, elsewhere) for each in about]
-                # Use the binding for which the result is worst.
+                # Use the binding with the worst result.
                 tables[family.rule.name] = next((table for table in found if 0 in table.values), found[0])
-        # Background knowledge describes the situation of the call, so it is the same for every call.
+        # Background knowledge describes the situation of the call, which is the same for every binding.
         fixed = ActValues(THE_CALL, known, {})
         return tables | {name: fixed.table(name, table.atoms, (table,)) for name, table in ready.knowledge.items()}
 
     def finish(self) -> list[ActFindings]:
-        """Finish the conversation: settle the last turn and the rules that are still waiting."""
+        """Finish the conversation: process the last turn, and report the rules that are still waiting."""
         said: list[ActFindings] = []
         self._settle(said, without_call=True)
         step, turn = self._last
@@ -288,7 +297,7 @@ class Conduct:
         self._turn.end()
 
     def _settle(self, said: list[ActFindings], *, without_call: bool) -> None:
-        """Settle the messages that waited for a call in their turn, which has arrived or never will."""
+        """Process the messages that waited to see whether a call follows in their turn."""
         if self._turn.waiting:
             waiting, self._turn.waiting = self._turn.waiting, ()
             for act in waiting:
@@ -322,8 +331,7 @@ class Conduct:
             said.append(ActFindings(act.step, self._turn.serial, tuple(broken), tuple(open)))
 
     def _told(self, act: Act) -> int:
-        # These predicates depend only on the following values. For counts, it only matters whether there is more than
-        # one.
+        # These predicates depend only on the following values. A count matters only if it exceeds one.
         kind = (act.tool, act.effect, act.calls_in_turn > 1, act.writes_in_turn > 1, act.text_in_turn, act.without_call)
         known = self._ready.bits
         found = known.get(kind)
@@ -342,7 +350,9 @@ class Conduct:
         broken: list[RuleFinding],
         open: list[RuleFinding],
     ) -> None:
-        """Advance a rule with bindings. Action predicates hold for the act's binding, state predicates for all."""
+        """Advance a `FOR EACH` rule. Action predicates hold only for the act's binding, state predicates for all
+        bindings.
+        """
         rule, ready = family.rule, self._ready
         assert rule.for_each is not None
         names = ready.names[rule.name]
@@ -363,15 +373,17 @@ class Conduct:
     def _bound(
         self, family: Family, names: Sequence[str], binding: str | None, values: Mapping[str, bool | None]
     ) -> tuple[dict[Hashable, dict[str, bool | None]], dict[str, bool | None]]:
-        """Return the predicates for the act's binding and its other spellings, and for all other bindings."""
+        """Return the predicate values for the act's binding and for other spellings of it, and the values for all other
+        bindings.
+        """
         known = {name: values.get(name) for name in names}
-        # An act with an unknown binding may apply to any binding.
+        # If the act's binding is unknown, the act may apply to any binding.
         elsewhere = None if binding is None else False
         actions = self._ready.actions
         others = {name: value and elsewhere if name in actions else value for name, value in known.items()}
         perhaps = {name: value and None if name in actions else value for name, value in known.items()}
         if binding is None and perhaps != known:
-            # The act may be the first for its binding, so it gets its own monitor.
+            # The act may be the first with its binding, so it gets a monitor of its own.
             return {"": perhaps}, others
         if not binding:
             return {}, others
@@ -404,12 +416,16 @@ class Conduct:
 
 
 def _near(family: Family, binding: str) -> list[Hashable]:
-    """Return known bindings in another spelling. A tool may treat `AC-11` and `AC11` alike."""
+    """Return known bindings that may be another spelling of this one, because a tool may treat `AC-11` and `AC11`
+    alike.
+    """
     return [key for key in family.bindings if binding and key != binding and alike(key) == alike(binding)]
 
 
 def binding_of(act: Act, argument: str, tools: Mapping[str, Tool]) -> str | None:
-    """Return the act's normalised binding, empty if the tool has no such argument, None if any binding is possible."""
+    """Return the act's normalised value of the argument. Empty if the tool has no such argument, None if the value is
+    unknown and may be any.
+    """
     if act.tool is None:
         return ""
     value: Any = act.arguments.get(argument)

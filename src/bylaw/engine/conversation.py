@@ -1,8 +1,8 @@
 """A live conversation under a pack. Report events as they occur, and each call is judged.
 
-`Session` expects complete events. This class works out what a live host does not report: the speaker, the call to which
-a result belongs, the new messages in a history, the host's context, and whether each call ran, was refused or is still
-waiting.
+`Session` expects complete events. A live host reports less, so this class works out the rest: the speaker, the call to
+which a result belongs, the new messages in a history, the host's context, and whether each call ran, was refused or is
+still waiting.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
@@ -46,26 +46,28 @@ from bylaw.trace.transcript import Transcript
 OpenAnswers = Callable[[Pack, Callable[[], Sequence[Event]]], AnswerPredicate]
 """Creates an answerer for a conversation, given its pack and a function that returns all events so far."""
 OpenRequests = Callable[[Pack], RequestModel]
-"""Creates a request reader for a pack."""
+"""Creates the model that reads requests for a pack."""
 GIVEN_UP = "unknown: the call was requested again and decided again"
-"""The result that is recorded for an abandoned call."""
+"""The result recorded for a call that was requested again. The earlier call is abandoned."""
 
 
 class Conversation:
-    """One conversation in progress. A judged call is assumed to be made unless `refuse` follows immediately."""
+    """One conversation in progress. A judged call is assumed to run unless `refuse` follows immediately."""
 
     handed_over = 0
-    """The number of events before the last handover to another principal. 0 without a handover."""
+    """The number of events before the last handover to another principal. 0 if there was no handover."""
     interrupted: Collection[str] | None = None
-    """Ids of allowed calls that were interrupted. None if the conversation is over, because no call is then running."""
+    """Ids of allowed calls that were interrupted. None if the conversation is over, because then no call is running."""
     _taken = 0
-    """Number of events passed to the session so far."""
+    """The number of events passed to the session so far."""
     _judged: Judgement | None = None
-    """The most recently judged call, while it can still be refused."""
+    """The most recently judged call. None once it can no longer be refused."""
     _speaker = ""
-    """The current speaker: `agent`, `user` or `tool`. Empty at the start."""
+    """The latest speaker: `agent`, `user` or `tool`. Empty at the start."""
     _refused: int | None = None
-    """The step of the last refused call. A result directly after it is the text that the agent received."""
+    """The step of the last refused call. A result that directly follows is the text that the agent received as a
+    refusal.
+    """
     _is_held = False
     """Whether all events until `finish_turn` belong to the same turn."""
 
@@ -85,11 +87,11 @@ class Conversation:
         delegation: Delegating | None = None,
         handover: bool | None = None,
     ) -> None:
-        """`answers` decides predicates that code cannot decide, and `known` contains its earlier answers. `requests`
-        determines what the user's words allow, and `granted` contains its earlier answers.
+        """`answers` decides predicates that code cannot decide, and `known` contains its earlier answers.
 
-        With `doubts`, a write that returned an error may still have run, unless the pack declares that the error means
-        a refusal. `handover` and `delegation` override the pack's settings.
+        `requests` determines what the user's words allow, and `granted` contains its earlier answers. With `doubts`, a
+        write that returned an error may still have run, unless the pack declares that the error means a refusal.
+        `handover` and `delegation` override the pack's settings.
         """
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         given: Mapping[str, Any] = copied(context) if context else {}
@@ -102,7 +104,7 @@ class Conversation:
         """The host's context for the next calls."""
         self._asked_about = set[str]()  # tool names
         self._undecided: list[Call] = []
-        """Calls in the last message that the host may still ask about."""
+        """Calls in the last message on which the host may still request a decision."""
         self._may_be_handed_over = self.pack.postures.handover if handover is None else handover
         read = requests(self.pack) if requests is not None and self.pack.reads_requests else None
         self._open = partial(Session, self.pack, context=given, is_live=True, delegation=delegation, read_request=read)
@@ -115,15 +117,17 @@ class Conversation:
 
     @cached_property
     def cards(self) -> PutCards:
-        """The cards shown to the user, with the user's answers."""
+        """The cards shown to the user, each with the user's answers."""
         return PutCards(self._script, self.session)
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
-        """Report a user message. Pass `whole=False` if it was more than text, such as a voice note or a file."""
+        """Report a user message. Pass `whole=False` if the message contained more than text, such as a voice note or a
+        file.
+        """
         self.assume_executed()
         self._begin("user", time)
         if self.running():
-            # While a call is running, a message from the user may have been written by another agent.
+            # While a call is running, another agent may have written a message that appears to come from the user.
             self._script.leave_out("user")
         else:
             self._script.hear(text, whole=whole)
@@ -137,7 +141,7 @@ class Conversation:
         self._take()
 
     def unheard(self) -> None:
-        """Record that messages may be missing. Everything that depends on earlier messages is now unknown."""
+        """Record that messages may be missing. All predicates that depend on earlier messages are then unknown."""
         self.assume_executed()
         speakers: tuple[Party, ...] = ("agent", "user")
         for speaker in speakers:
@@ -154,13 +158,11 @@ class Conversation:
         time: float | None = None,
         agent: str = "",
     ) -> Judgement:
-        """Judge a call that the agent wants to make. Arguments may be given as JSON text.
+        """Judge a call that the agent wants to make.
 
-        `agent` names the sub-agent, if any, that makes the call for the main agent. A sub-agent has seen only its own
-        inputs.
-
-        Consecutive calls are treated as simultaneous, and a call does not see results from its own turn. To report the
-        first result before judging the second call, wrap both calls in `turn()`.
+        Arguments may be JSON text. `agent` names the sub-agent, if one makes the call for the main agent. A sub-agent
+        has seen only its own inputs. Consecutive calls count as simultaneous, so a call does not see results from its
+        own turn. To report the first call's result before the second call is judged, wrap both calls in `turn()`.
         """
         tool_name(tool)
         return self._judge(tool, *as_object(arguments), id, time, agent)
@@ -193,9 +195,9 @@ class Conversation:
         tool: str = "",
         refused: bool | None = None,
     ) -> None:
-        """Report a tool result. The result belongs to the call with this id. Without such a call, it belongs to the
-        earliest waiting call of this tool or, failing that, of any tool.
+        """Report a tool result. It belongs to the call with this id.
 
+        Without an id, the result belongs to the earliest waiting call of this tool or, if there is none, of any tool.
         `refused` means that the call failed before the tool ran. After any other error, a write may have run.
         """
         shown = as_content(content)
@@ -223,9 +225,9 @@ class Conversation:
         self._take()
 
     def refuse(self, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> None:
-        """Refuse the most recently judged call. It is recorded as an attempt that changed nothing.
+        """Refuse the most recently judged call. The call is recorded as an attempt that changed nothing.
 
-        The text that the agent receives instead of a result can be reported afterwards with `result`. `card` is the
+        The text that the agent receives in place of a result can be reported afterwards with `result`. `card` is the
         card for the user. `shown` lists look-ups that were made for this call and shown to the agent.
         """
         if self._judged is None:
@@ -235,14 +237,18 @@ class Conversation:
         self._refused = self._taken - 1
 
     def give_up(self, step: int) -> None:
-        """Abandon a waiting call that was requested again. Whether it ran remains unknown."""
+        """Abandon a waiting call, because the same call was requested again. It remains unknown whether the first call
+        ran.
+        """
         self._take()
         call = self._script.open.pop(step)
         self._script.events.append(Result(step, GIVEN_UP, captured=False, tool=call.tool, agent=call.agent))
         self._take()
 
     def confirm(self, confirmation: Confirmation, *, time: float | None = None, now: float | None = None) -> None:
-        """Report the user's answer to a card, given at `time`, once. `now` is the shield's clock."""
+        """Report the user's answer to a card, given at `time`. An answer can be reported only once. `now` is the
+        shield's clock.
+        """
         self._take()
         if not self.cards.is_new(confirmation, time, now):
             return
@@ -254,7 +260,7 @@ class Conversation:
 
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
-        """Group the events in the `with` block into one agent turn: its calls were requested together."""
+        """Group the events in the `with` block into one agent turn, because their calls were requested together."""
         self.begin_turn(text)
         try:
             yield self
@@ -283,7 +289,7 @@ class Conversation:
             self._speaker = "agent"
 
     def end_turn(self) -> None:
-        """End the agent's turn, even if it received no response. The agent's next call begins a new turn."""
+        """End the agent's turn although no result has arrived. The agent's next call begins a new turn."""
         self._take()
         self._speaker = ""
 
@@ -300,13 +306,13 @@ class Conversation:
     def messages(
         self, messages: Iterable[Any], *, asks: bool = False, time: float | None = None, late: bool = False
     ) -> list[Judgement]:
-        """Report complete messages to or from a model, in the format of OpenAI, Anthropic or LangChain, as dicts or
-        objects.
+        """Report complete messages to or from a model, as dicts or objects in the format of OpenAI, Anthropic or
+        LangChain.
 
         Returns the judgements of the agent's calls in these messages, in order. Messages that were reported before are
-        skipped. With `asks`, the calls in the last message have not been made yet. The host will request a decision or
-        report the result for each of them. `time` applies to messages without a timestamp. If the messages are `late`,
-        writes may have come after the look-ups in them.
+        skipped. With `asks`, the calls in the last message have not been made yet: for each of them, the host will
+        request a decision or report the result. `time` applies to messages without a timestamp. `late` means that
+        writes may have followed the look-ups in these messages.
         """
         listed = list(messages)
         known = self._told_before.known(listed)
@@ -344,8 +350,10 @@ class Conversation:
         id: str = "",
         time: float | None = None,
     ) -> Judgement:
-        """Judge a call that is part of the last message or follows it. In that message, the call does not see the
-        results of the other calls. Among equal calls, `id` selects one; the default is the last.
+        """Judge a call that is part of the last message or follows it.
+
+        A call in the last message does not see the results of the message's other calls. If the message contains equal
+        calls, `id` selects one of them. The default is the last.
         """
         listed = list(messages)
         known = self._told_before.known(listed)
@@ -358,7 +366,7 @@ class Conversation:
         return self._judge(tool, given, fault, "", time)
 
     def _read(self, listed: list[Any], known: KnownMessages) -> None:
-        """Add the new messages to the transcript. Claims that only a host may make are removed first."""
+        """Add the new messages to the transcript. First remove claims that only a host may make."""
         self._take()
         script, start, running = self._script, self._taken, self.running()
         messages = listed[known.messages :]
@@ -376,11 +384,11 @@ class Conversation:
             disown_during(script.events, start, running)
         if self._doubts:
             doubt(script, start, self.pack.schema)
-        # The host requests a decision on every new call to these tools. A call without such a request is old.
+        # The host requests a decision on every new call to these tools, so a call without such a request is old.
         withhold_old(script.events, start, self._asked_about if known.is_sure and not known.may_be_old else None)
 
     def _decide_on(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
-        """Add a call to the last message's turn. If it is not in that message, the message's calls have run."""
+        """Add a call to the turn of the last message. If the message lacks the call, its own calls have run."""
 
         def is_meant(call: Call) -> bool:
             return call.id == id if id and call.id else (call.tool, call.arguments) == (tool, arguments)
@@ -394,11 +402,11 @@ class Conversation:
 
     @property
     def has_undecided(self) -> bool:
-        """Whether the host may still request a decision on calls in the last message."""
+        """Whether the host may still request a decision on a call in the last message."""
         return bool(self._undecided)
 
     def assume_executed(self) -> None:
-        """Assume that the remaining calls in the last message ran, because the host will not ask about them."""
+        """Assume that the undecided calls in the last message ran, because the host requests no decision on them."""
         if self._undecided:
             self._take()
             for call in self._undecided:
@@ -408,7 +416,7 @@ class Conversation:
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """The values that the host vouches for."""
+        """The context values that the host has confirmed."""
         return self._context
 
     def vouch(self, context: Mapping[str, Any]) -> None:
@@ -448,7 +456,9 @@ class Conversation:
         self.cards.begin_anew(step)
 
     def resume(self, events: Sequence[Event], asked: Iterable[int] = ()) -> None:
-        """Continue a recorded conversation. `asked` lists the steps of the calls that the host asked about."""
+        """Continue a recorded conversation. `asked` contains the steps of the calls on which the host requested a
+        decision.
+        """
         if not events:
             return
         self._take()
@@ -492,7 +502,7 @@ class Conversation:
         self._taken, self._judged = len(events), None
 
     def running(self) -> dict[int, Call]:
-        """Return the agent's calls that were allowed, were not interrupted and have no result yet, keyed by step."""
+        """The agent's allowed calls that have no result yet and were not interrupted, keyed by step."""
         events, interrupted = self._script.events, self.interrupted
         if interrupted is None:
             return {}
@@ -507,12 +517,14 @@ class Conversation:
         return [call for _, call in sorted(self._script.open.items()) if call.by == "agent"]
 
     def page_tool(self, id: str) -> str:
-        """Return the tool that shows the page, if an unanswered call may write through an element of it, or ''."""
+        """Return the name of the tool that shows the page, if a call without a result may write through an element of
+        the page. Otherwise, return an empty string.
+        """
         acting, step = self.session.acting, self._step_of(id)
         return acting.page_tool(step) if acting is not None and step is not None else ""
 
     def is_same_on(self, id: str, snapshot: str) -> bool:
-        """Whether an unanswered call would still do what it was judged for, given the page in this snapshot."""
+        """Whether, on the page in this snapshot, a call without a result would still do what it did when judged."""
         acting, step = self.session.acting, self._step_of(id)
         return acting is not None and step is not None and acting.is_same_on(step, snapshot)
 
@@ -531,17 +543,17 @@ class Conversation:
         return len(self._script.events)
 
     def verdicts(self) -> list[CallVerdict]:
-        """Return the verdicts on calls that change something or have a guard, based on the ground truth."""
+        """Return the verdicts on the calls that change something or have a guard. The verdicts use the ground truth."""
         self._take()
         return [verdict for verdict in self.session.settle() if is_listed(self.pack, verdict.made)]
 
     def findings(self, *, ended: bool = False) -> list[RuleFinding]:
-        """Return the rules broken so far. If it has `ended`, include rules that still wait for an event."""
+        """Return the rules broken so far. If the conversation has `ended`, include the rules still waiting."""
         self._take()
         return self.session.findings(ended=ended)
 
     def judged_after(self, events: Sequence[Event], call: Call) -> tuple[Judgement, Session]:
-        """Judge a call as if it came after these events. Return also the session, which shares the model's answers."""
+        """Judge a call as if it came after these events. Also return the session, which shares the model's answers."""
         ours = self.session.requests
         session = self._open(known=self.session.answered, granted=ours.granted if ours is not None else ())
         session.resume(events)
@@ -566,9 +578,7 @@ class Conversation:
 
 
 class Mutation(Struct, frozen=True):
-    """One change to a live conversation, stored as data, so that it can be applied again after another worker took
-    over.
-    """
+    """One change to a live conversation, stored as data so that another worker can apply it again after taking over."""
 
     kind: Literal[
         "user", "agent", "messages", "result", "confirm", "vouch", "unheard", "assume_executed",
@@ -578,11 +588,11 @@ class Mutation(Struct, frozen=True):
 
     @property
     def is_spoken(self) -> bool:
-        """Whether the change contains a message to or from the principal."""
+        """Whether the change contains a message from or to the principal."""
         return self.kind in ("user", "agent", "messages", "confirm")
 
     def apply(self, conversation: Conversation) -> None:
-        """Apply the change. Raises an error if a result without an id could belong to several calls."""
+        """Apply the change. Raises an error if a result has no id and could belong to several calls."""
         if self.kind == "result" and not self.given.get("id"):
             one_waits(conversation.waiting(), self.given.get("tool", ""))
         getattr(conversation, self.kind)(**self.given)
@@ -596,9 +606,9 @@ class AskedCall(Struct, frozen=True):
     agent: str = ""
     """The sub-agent, if any, that makes the call on behalf of the main agent."""
     messages: Sequence[Any] | None = None
-    """All messages so far. Used if the caller keeps the history."""
+    """All messages so far, if the caller keeps the history."""
     given_up: int | None = None
-    """The step of an earlier request for the same call, which is now abandoned."""
+    """The step of an earlier, now abandoned request for the same call."""
 
     def judge(self, conversation: Conversation) -> Judgement:
         if self.given_up is not None:

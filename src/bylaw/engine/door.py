@@ -1,5 +1,7 @@
-"""Validates a host's input. `signed_in_as` in the context names the principal. Another principal begins a linked
-conversation without the consent, statements and approvals of the first.
+"""Validates a host's input.
+
+`signed_in_as` in the context names the principal. If the principal changes, a linked conversation begins, without the
+consent, statements and approvals of the first principal.
 """
 
 import re
@@ -21,9 +23,9 @@ from bylaw.trace.recorded_value import EARLIEST, LATEST, read_arguments
 
 _encode = msgspec.json.Encoder(decimal_format="string").encode
 DEEPEST = 200
-"""The maximum nesting of lists and objects. Python's own limit depends on the call stack."""
+"""The maximum nesting of lists and objects. It is fixed because Python's own limit depends on the call stack."""
 _BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
-"""Matches a bracket or an entire string, so that brackets inside strings are skipped."""
+"""Matches a bracket or an entire string literal, so that brackets inside strings are skipped."""
 PRINCIPAL = "signed_in_as"
 """The context key for the signed-in user."""
 _logger = own_log()
@@ -33,12 +35,12 @@ _CALLS = 'such as `[("get_order", {"order_id": "7"}), ("refund", {"order_id": "7
 
 
 def writable(text: str) -> str:
-    """Return the text with unpaired surrogates replaced by `?`. It can then be encoded."""
+    """Return the text with each unpaired surrogate replaced by `?`, so that it can be encoded."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def text(given: Any, what: str) -> str:
-    """Check that the value is a string, and make it safe to encode."""
+    """Check that the value is a string, and replace characters that cannot be encoded."""
     if not isinstance(given, str):
         raise UsageError(f"{what} must be a string, not `{type(given).__name__}`")
     return writable(given)
@@ -62,19 +64,19 @@ def seconds(given: Any) -> float:
 
 
 def position(given: Any) -> int:
-    """Check the number of messages in a conversation."""
+    """Check that the value is a valid number of messages."""
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
         raise UsageError("`after` must be the number of messages that the user had seen", hint="use `session.position`")
     return given
 
 
 def moment(given: Any, clock: Callable[[], float]) -> float:
-    """Return the given time. If there is none, return the current time."""
+    """Return the given time after a check. The default is the current time."""
     return clock() if given is None else seconds(given)
 
 
 def yes_or_no(given: Any, what: str) -> bool:
-    """Check that the value is a boolean, rather than merely truthy or falsy."""
+    """Check that the value is a boolean. Other truthy or falsy values are rejected."""
     if not isinstance(given, bool):
         raise UsageError(f"{what} must be true or false, not `{type(given).__name__}`")
     return given
@@ -103,7 +105,7 @@ def calls(given: Any) -> Sequence[tuple[Any, ...]]:
 
 
 def none_waits(waiting: Sequence[Call], ids: Sequence[str]) -> None:
-    """Raise an error if a call with one of these ids is still waiting for its result."""
+    """Raise an error if a call with one of these ids is still waiting for a result."""
     open_ids = {call.id for call in waiting if call.id}
     if taken := next((id for id in ids if id in open_ids), ""):
         raise UsageError(f"call `{taken}` is still waiting for its result", hint="give each call its own id")
@@ -163,7 +165,9 @@ def refuse_deep(json: bytes, most: int = DEEPEST) -> bytes:
 
 
 def as_object(arguments: Mapping[str, Any] | str) -> tuple[dict[str, Any], str]:
-    """Return the arguments as plain data, and an error text if they are invalid. Guards never see invalid arguments."""
+    """Return the arguments as plain data, and an error text if they are invalid, because guards must never see invalid
+    arguments.
+    """
     fault = ""
     try:
         if isinstance(arguments, str):
@@ -197,7 +201,7 @@ class AnotherPrincipal(UsageError):
 
 
 def goes_on(known: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-    """Whether a new context belongs to the principal. Without known principals, the contexts must be equal."""
+    """Whether a new context belongs to the same principal. If neither context names a principal, they must be equal."""
     if PRINCIPAL in known:
         return _is_same(given.get(PRINCIPAL, known[PRINCIPAL]), known[PRINCIPAL])
     return PRINCIPAL not in given and all(_is_same(known.get(name, value), value) for name, value in given.items())
@@ -218,13 +222,15 @@ def copied(context: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         return deepcopy(dict(context))
     except Exception:
-        # Objects that cannot be copied are kept as the host passed them. New names can no longer be added to the
+        # Objects that cannot be copied are kept as passed by the host. The host can then no longer add names to the
         # context.
         return dict(context)
 
 
 def warn_of_model(pack: Pack) -> None:
-    """Warn once if a pack from before version 0.2 lets a model consent for the user. This is no longer possible."""
+    """Warn once if a pack from before version 0.2 lets a model consent in place of the user, because this is no longer
+    possible.
+    """
     silent = [each.name for each in pack.book.predicates.values() if each.consent == "told" and not each.says_of_model]
     if silent and (pack.digest, "model") not in _told and len(_told) < MOST_TOLD:
         _told.add((pack.digest, "model"))
@@ -239,7 +245,7 @@ def warn_of_model(pack: Pack) -> None:
 
 
 def warn_of_unknown(pack: Pack, context: Mapping[str, Any]) -> None:
-    """Warn once about each context name that the pack does not declare. It may be misspelt."""
+    """Warn once about each context name that the pack does not declare, because the name may be misspelt."""
     if not context:
         return
     entities = pack.schema.entities.values()

@@ -31,7 +31,9 @@ def verdicts(
     context: Mapping[str, Any] | None = None,
     answer: AnswerPredicate | None = None,
 ) -> Verdicts:
-    """Judge a finished conversation. `world` is the state before it. `answer` decides what code cannot decide."""
+    """Judge a finished conversation. `world` is the ground-truth database before it. `answer` decides what code cannot
+    decide.
+    """
     session = Session(pack, world=world, mode=mode, context=context or trajectory.context, answer=answer)
     for _ in session.follow(trajectory.events, judged_steps(pack, trajectory.events)):
         pass

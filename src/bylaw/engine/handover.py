@@ -1,7 +1,7 @@
 """Handovers: if the pack allows it (`handover`), a conversation continues with another principal.
 
-Look-ups and actions carry over. Messages, cards, answers, approvals and facts about the previous principal do not. Each
-rule applies to the whole conversation and, separately, to the part after the handover. Required first steps must
+Look-ups and actions remain valid. Messages, cards, answers, approvals and facts about the previous principal do not.
+Each rule applies twice: to the whole conversation, and to the part after the handover. Required first steps must
 therefore be repeated for the new principal.
 """
 
@@ -31,7 +31,7 @@ class Former(Struct, frozen=True):
 
 
 def silenced(events: Iterable[Event], schema: Schema) -> list[Event]:
-    """Return the events as the new principal sees them."""
+    """Return the events as the new principal sees them, without the earlier principals' messages and answers."""
     personal = {
         tool
         for tool, kinds in schema.shows.items()
@@ -51,7 +51,9 @@ def _silenced(event: Event, personal: set[str]) -> Event:
 
 
 class HandedConduct:
-    """Rules after a handover. Each applies to the whole conversation and, separately, to the part since."""
+    """The rules after a handover. Each rule applies to the whole conversation and, separately, to the part after the
+    handover.
+    """
 
     def __init__(self, whole: Conduct, since: Conduct) -> None:
         self._whole = whole
@@ -59,7 +61,7 @@ class HandedConduct:
 
     @classmethod
     def after(cls, conduct: "Conduct | HandedConduct", ask: Ask, tell: Tell | None) -> "HandedConduct":
-        """Split the rules at the current position. Used for a handover."""
+        """Return rules that also apply separately to the part that begins at the current position."""
         whole = conduct._whole if isinstance(conduct, HandedConduct) else conduct
         return cls(whole.asking(ask, tell), whole.afresh(ask, tell))
 
@@ -73,22 +75,24 @@ class HandedConduct:
         self._whole.acts = acts
 
     def fork(self) -> "HandedConduct":
-        """An independent copy with the same history."""
+        """Return an independent copy that has processed the same events."""
         return HandedConduct(self._whole.fork(), self._since.fork())
 
     def observe(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> None:
-        """Process an event, and append the findings for all acts that it settles to `said`, its own act last."""
+        """Process an event. Append to `said` the findings for each act that is now complete, its own act last."""
         whole, since = list[ActFindings](), list[ActFindings]()
         self._whole.observe(step, event, whole, is_beside=is_beside)
         self._since.observe(step, event, since, is_beside=is_beside)
         said += _together(whole, since)
 
     def act_of(self, step: int, call: Call) -> Act | None:
-        """The act for a planned call."""
+        """Return the act of a planned call."""
         return self._since.act_of(step, call)
 
     def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
-        """Return the worse assessment of a planned call: by the whole conversation, or by the part since."""
+        """Return the worse of two assessments of a planned call: over the whole conversation, and over the part after
+        the handover.
+        """
         both = [self._whole.weigh(step, call, answers), self._since.weigh(step, call, answers)]
         weighed = [each for each in both if each is not None]
         return min(weighed, key=lambda each: (_WORST_FIRST.index(each.decision), each.interval[0]), default=None)

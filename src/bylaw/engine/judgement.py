@@ -1,4 +1,4 @@
-"""The evidence half of a judgement: the guards' results on what the agent had seen before the call's turn."""
+"""The judgement of a call: the guards' results on the facts that the agent had seen before the call's turn."""
 
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,28 +19,28 @@ from bylaw.rule.circuit import Assessment
 from bylaw.trace.event import Call
 
 Otherwise = Literal["", "ask", "deny", "allow"]
-"""The decision on a call whose actions are unknown. Empty if they are known or the tool declares none."""
+"""What to decide about a call whose actions are unknown. Empty if the actions are known or the tool declares none."""
 
 
 class SeenSource(FactSource, Protocol):
     """The facts that the agent had seen, each with its time."""
 
     def asked(self) -> Iterable[Fact] | None:
-        """Return the facts that guards have requested, or None if they also requested anything other than facts."""
+        """Return the facts that guards requested, or None if guards also requested anything else."""
         ...
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """Yield the facts that guards and rules have requested, with the answers."""
+        """Yield the facts that guards and rules requested, each with its value."""
         ...
 
     def objections(self) -> Sequence[str]:
-        """Describe how the call exceeds the user's request."""
+        """Return descriptions of how the call exceeds the user's request."""
         ...
 
     def origins(self) -> Sequence[ArgumentOrigin]: ...
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
-        """Return the observation behind the value that `read` returns."""
+        """Return the result that showed the value returned by `read`."""
         ...
 
 
@@ -53,16 +53,16 @@ class SeenTogether:
         self.read, self.members, self.done, self.shown_at = first.read, first.members, first.done, first.shown_at
 
     def asked(self) -> Iterable[Fact] | None:
-        """Return the facts that guards have requested, or None if they also requested anything other than facts."""
+        """Return the facts that guards requested, or None if guards also requested anything else."""
         found = [each.asked() for each in self._each]
         return None if None in found else [fact for each in found for fact in each or ()]
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """Yield the facts that guards and rules have requested, with the answers."""
+        """Yield the facts that guards and rules requested, each with its value."""
         return dict(answer for each in self._each for answer in each.answers()).items()
 
     def objections(self) -> Sequence[str]:
-        """Describe how the call exceeds the user's request."""
+        """Return descriptions of how the call exceeds the user's request."""
         return [why for each in self._each for why in each.objections()]
 
     def origins(self) -> Sequence[ArgumentOrigin]:
@@ -71,7 +71,7 @@ class SeenTogether:
 
 
 class PolicyEvidence(Struct, frozen=True):
-    """One guard's results on the facts seen, one for each combination of values that only the user knows."""
+    """One guard's results on the facts seen: one result for each combination of values that only the user knows."""
 
     policy: Policy
     guard: Guard
@@ -79,7 +79,9 @@ class PolicyEvidence(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """The outcome that all completions share. Otherwise `failed` if one failed, or `undetermined`."""
+        """The outcome that all combinations share. If they differ, `failed` if one of them failed, otherwise
+        `undetermined`.
+        """
         first = self.completions[0].outcome
         if len(self.completions) == 1:
             return first
@@ -88,31 +90,33 @@ class PolicyEvidence(Struct, frozen=True):
 
 
 class Judgement(Struct, frozen=True):
-    """The judgement of a call by guards and rules on what was seen before. Later events never change it."""
+    """The judgement of a call by guards and rules. It uses only what was seen before the call, so later events never
+    change it.
+    """
 
     made: CallRecord
     seen: SeenSource
     now: datetime | None
     evidence: tuple[PolicyEvidence, ...]
-    """The guards' results on the facts that were seen. `settle` adds the ground truth."""
+    """The guards' results on the facts that were seen. `settle` later adds the results on the ground truth."""
     fault: str = ""
-    """Why no guard could run. For example, the tool is unknown or an argument is missing."""
+    """Why no guard could run, for example because the tool is unknown or an argument is missing."""
     rules: tuple[RuleFinding, ...] = ()
     open_rules: tuple[RuleFinding, ...] = ()
-    """The rules that the call may break, depending on unknown values."""
+    """The rules that the call may break. Whether it breaks them depends on unknown values."""
     asked: Call | None = None
-    """The original call of a generic tool, if `made` is one of its actions."""
+    """The original call of a generic tool, if `made` is an action of that call."""
     parts: "tuple[Judgement, ...]" = ()
     """The judgements of the individual actions, if the call performs several."""
     weighed: Assessment | None = None
-    """For one of several actions: the rules' combined assessment, assuming that the preceding actions ran."""
+    """Set for one of several actions: the rules' combined assessment, which assumes that the preceding actions ran."""
     otherwise: Otherwise = ""
     look_up: str = ""
-    """The tool to call first, if its result would show what this call does."""
+    """The tool to call first, because its result would show what this call does. Empty if there is none."""
     instead: Call | None = None
-    """The call to make instead of clicking on a link."""
+    """The call to make in place of a click on a link."""
     shown: Mapping[str, Any] = {}
-    """The facts that a card of the call shows."""
+    """The facts that a card for the call shows."""
 
     @property
     def call(self) -> Call:
@@ -120,13 +124,13 @@ class Judgement(Struct, frozen=True):
         return self.asked or self.made.call
 
     def known(self) -> list[tuple[str, Any]]:
-        """Return the facts behind the judgement: those on a card, and those that guards and rules have read."""
+        """Return the facts on which the judgement is based: those on a card, and those that guards and rules read."""
         shown = [fact for part in self.parts or (self,) for fact in part.shown.items()]
         return [*shown, *self.seen.answers()]
 
     @property
     def is_permitted(self) -> bool:
-        """Whether the call is permitted regardless of the unknown values."""
+        """Whether the call is permitted whatever the unknown values are."""
         if self.parts:
             return all(part.is_permitted for part in self.parts)
         if self.fault or self.rules or self.open_rules:
@@ -168,7 +172,7 @@ class Fault(Struct, frozen=True):
     error: str
     message: str
     trace: str
-    """The location of the error. Its message is left out because it may contain values from the conversation."""
+    """Where the error occurred, without its message, which may contain values from the conversation."""
 
     @property
     def because(self) -> str:

@@ -1,5 +1,7 @@
-"""Applies limits that span several recorded conversations. It counts calls that certainly ran before a call. A call is
-undecided if it exceeds the limit only because of calls with an unknown time, person or outcome.
+"""Applies limits that span several recorded conversations.
+
+Only earlier calls that certainly ran count. If a call exceeds the limit only when calls with an unknown time, person or
+outcome are included, it is undecided.
 """
 
 import hashlib
@@ -15,7 +17,7 @@ from bylaw.rule.rule import Limit
 from bylaw.trace.event import Call, Event, Message, Result, Trajectory
 
 _ANYBODY = "anybody"
-"""Used instead of the hash if everyone shares one limit."""
+"""Used as the hash of the person for a limit that everyone shares."""
 
 
 class LimitedCall(Struct, frozen=True, array_like=True):
@@ -23,26 +25,28 @@ class LimitedCall(Struct, frozen=True, array_like=True):
 
     limit: str
     whose: str | None
-    """Hash of the person whose limit the call counts towards. None if the person is unknown."""
+    """The hash of the person to whom the limit applies. None if the person is unknown."""
     time: float | None
     is_sure: bool
     is_approved: bool
-    """Whether a person approved the call."""
+    """Whether a reviewer approved the call."""
     file: str
     position: int
     step: int
     takes_place: bool = True
-    """False if the call was certainly refused. Refused calls do not count towards the limit."""
+    """False if the call was certainly refused, so that it does not count towards the limit."""
     mark: str = ""
-    """Hash that identifies a call in several logs. Empty if the call cannot be told apart from others."""
+    """A hash that identifies the call in several logs. Empty if it might match another call."""
     perhaps: str = ""
-    """Hash shared by all persons whom a tool may treat as the same. Empty if it equals `whose`."""
+    """A hash shared by all spellings of the person's name that a tool may treat as the same person. Empty if it equals
+    `whose`.
+    """
     tool: str = ""
     agent: str = ""
     verdicts: tuple[str, ...] = ()
     """The guards' verdicts on the call, one per criterion. Empty if the call was not judged."""
     clean: tuple[str, ...] = ()
-    """The criteria under which no guard found a violation in the conversation."""
+    """The criteria under which no guard found a violation in the whole conversation."""
 
     @property
     def kin(self) -> str | None:
@@ -53,7 +57,7 @@ class LimitedCall(Struct, frozen=True, array_like=True):
 def limited_calls(
     pack: Pack, trajectory: Trajectory, key: bytes | None, *, attempted: bool = False
 ) -> Iterator[LimitedCall]:
-    """Yield the calls that count towards the pack's limits, with `attempted` also those that did not run."""
+    """Yield the calls that count towards the pack's limits. With `attempted`, include calls that did not run."""
     if not pack.book.limits:
         return
     results = {event.call: event for event in trajectory.events if isinstance(event, Result)}
@@ -77,7 +81,7 @@ def limited_calls(
         mark = _hash(f"{mark} {marked[mark]}", key) if mark else ""
         for limit in pack.book.limits:
             if call.tool in limit.tools:
-                # If the recorded call is truncated or redacted, its person cannot be determined.
+                # If the recorded call is truncated or redacted, its person is unknown.
                 is_told = not limit.per.startswith("call.") or is_readable(call, tool)
                 whose = limit.whose(call.arguments, trajectory.agent, context) if is_told else None
                 counted_for = None if whose is None else _hash(whose, key)
@@ -98,14 +102,16 @@ def _performed(pack: Pack, events: Sequence[Event]) -> Iterator[tuple[int, Event
 
 
 def _mark(conversation: str, call: Call) -> str:
-    """Return a key that identifies the call in every log. Empty if the key might not be unique."""
+    """Return a hash that identifies the call in every log. Empty if the hash might not be unique."""
     if not call.id or call.time is None:
         return ""
     return repr((conversation, call.id, call.time, call.tool, call.arguments))
 
 
 def _hash(told: str, key: bytes | None) -> str:
-    """Return a hash that links a person's calls or the records of one call. It does not contain the person's name."""
+    """Return a hash that links the calls of one person, or the records of one call, without containing the person's
+    name.
+    """
     return hashlib.blake2b(told.encode("utf-8", "replace"), key=key or b"").hexdigest()[:32]
 
 
@@ -114,12 +120,13 @@ def over_limits(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> list[Lim
 
 
 def by_limit(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> Iterator[tuple[Limit, list[LimitedCall]]]:
-    """Yield each limit with the calls that count towards it. A call that was recorded several times is counted once."""
+    """Yield each limit with the calls that count towards it. A call recorded in several logs is counted once."""
     found: dict[str, dict[object, LimitedCall]] = defaultdict(dict)
     for call in calls:
         told = found[call.limit]
         which = call.mark or (call.file, call.position, call.step)
-        # Keep the most complete record: one that shows that the call certainly ran or, failing that, the last one.
+        # Keep the most complete record: the one that shows that the call certainly ran. If there is none, keep the last
+        # one.
         told[which] = max(call, told.get(which, call), key=_fullness)
     limits = {limit.name: limit for pack in packs for limit in pack.book.limits}
     for name, limit in sorted(limits.items()):
@@ -131,14 +138,16 @@ def _fullness(call: LimitedCall) -> tuple[bool, bool, str, int, int]:
 
 
 def beyond(limit: Limit, calls: Iterable[LimitedCall]) -> list[LimitedCall]:
-    """Return the calls that a shield would block. A shield also counts calls with an unknown outcome."""
+    """Return the calls that a shield would block. They can be more, because a shield also counts calls with an unknown
+    outcome.
+    """
     every = list(calls)
     taken = _Times(call for call in every if call.takes_place and call.whose is not None)
     return [call for call in every if not call.is_approved and taken.before(call, limit.within) >= limit.most]
 
 
 def over_and_open(limit: Limit, calls: Sequence[LimitedCall]) -> tuple[list[LimitedCall], list[LimitedCall]]:
-    """Return the calls that certainly exceeded the limit, in order, and the calls that may have exceeded it."""
+    """Return, in order, the calls that certainly exceeded the limit and the calls that may have exceeded it."""
     sure = _Times(call for call in calls if call.is_sure and call.whose is not None)
     every = _Times((call for call in calls if call.whose is not None), is_sure=False)
     strays = _Times(call for call in calls if call.whose is None)
@@ -152,14 +161,14 @@ def over_and_open(limit: Limit, calls: Sequence[LimitedCall]) -> tuple[list[Limi
             over.append(call)
             continue
         may = every.beside(call, limit.within) + strays.beside(call, limit.within, anybody=True)
-        # A call without a time is itself part of the count.
+        # A call without a time counts itself, so subtract it.
         if may - (call.time is None) >= limit.most:
             is_open.append(call)
     return over, is_open
 
 
 class _Times:
-    """Call times by person. Unless `is_sure` is set, a call is listed for every person whom it may concern."""
+    """Call times by person. If `is_sure` is False, a call is listed for every spelling of its person."""
 
     def __init__(self, calls: Iterable[LimitedCall], *, is_sure: bool = True) -> None:
         self._is_sure = is_sure
@@ -178,11 +187,11 @@ class _Times:
         return call.whose if self._is_sure else call.kin
 
     def before(self, call: LimitedCall, within: float) -> int:
-        """Return how many calls by the same person certainly ran in the period before this call."""
+        """Return how many calls by the same person certainly ran within the period that ends with this call."""
         return 0 if call.time is None or call.whose is None else self._between(call.whose, call, within)
 
     def beside(self, call: LimitedCall, within: float, *, anybody: bool = False) -> int:
-        """Return how many calls may have run in the period before this call."""
+        """Return how many calls may have run within the period that ends with this call."""
         told = self._whose(call)
         whose = _ANYBODY if anybody or told is None else told
         if call.time is None:

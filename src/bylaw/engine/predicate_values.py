@@ -1,4 +1,6 @@
-"""Evaluates predicates that depend on more than the act: by facts seen, a guard, a witness or an answerer."""
+"""Evaluates predicates that depend on more than the act. Their values come from facts seen, a guard, the code that
+checks consent, or an answerer (a model or a person).
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -30,10 +32,10 @@ class AnswerQuote(Struct, frozen=True):
 
 @runtime_checkable
 class TellsUnanswered(Protocol):
-    """An answerer that reports its unanswered questions, so that they are not mistaken for clean results."""
+    """An answerer that reports which questions it left unanswered, so that they are not mistaken for clean results."""
 
     def unanswered(self) -> list[str]:
-        """One sentence per unanswered question. Empty if all questions were answered."""
+        """Return one sentence per unanswered question. Empty if all questions were answered."""
         ...
 
 
@@ -50,10 +52,10 @@ class Answered(Struct, frozen=True, omit_defaults=True):
 
 
 UNSAID = "not stated"
-"""The answer if the user said nothing about a nullable fact. The fact is then None."""
+"""The answer that the user stated no value for a fact that may be None. The value of the fact is then None."""
 
 AnswerPredicate = Callable[[str, Act], "bool | Answered | None"]
-"""Determines whether a predicate is true at an act if code cannot. Implemented by a model or a person."""
+"""Decides, by a model or a person, whether a predicate is true at an act. Used if code cannot decide."""
 
 
 @runtime_checkable
@@ -68,27 +70,27 @@ class SettlesConsent(Protocol):
 @runtime_checkable
 class ReadsStatements(Protocol):
     def stated(self, facts: Mapping[str, Field], act: Act) -> Mapping[str, Answered]:
-        """Return the values that the user stated before the act for facts that only the user knows."""
+        """Return the user's statements before the act about facts that only the user knows."""
         ...
 
 
 class PredicateValues:
-    """The values of predicates at the acts of one conversation, based on the events seen before each act."""
+    """The values of predicates at the acts of one conversation. Each value is based on the events before the act."""
 
     waits = False
-    """If set, no new questions are asked, but earlier answers are still used."""
+    """If True, no new question is asked. Earlier answers are still used."""
     record: CallRecord | None = None
     """The current call, with its guards' results if they have run."""
     evidence: tuple[PolicyEvidence, ...] = ()
     seen: SeenFacts | None = None
-    """What the agent had seen before the current call, if the call is being judged."""
+    """What the agent had seen before the current call. Set while the call is judged."""
     at = 0
     """The number of announced events that the rules have processed."""
     _coming: Sequence[Event] = ()
-    """The announced events, then the step of the first and the number that the ledger has processed."""
+    """The announced events, the step of the first one, and the number of them that the ledger has processed."""
     _first = _taken = 0
     _made: CallRecord | None = None
-    """The record for the ledger's next event, if that event is a judged call."""
+    """The record of the ledger's next event, if that event is a judged call."""
 
     def __init__(
         self,
@@ -101,7 +103,7 @@ class PredicateValues:
         is_live: bool = False,
     ) -> None:
         self._answer = answer
-        # Protocol checks are slow, so this check runs only once per session.
+        # Checking for a protocol is slow, so it is done once per session.
         self._consented = answer.consented if answer is not None and isinstance(answer, SettlesConsent) else None
         self._reads = answer if answer is not None and isinstance(answer, ReadsStatements) else None
         self._is_live = is_live
@@ -109,7 +111,7 @@ class PredicateValues:
         self.answered: dict[tuple[str, int], Answered] = {}
         """Answers so far, keyed by predicate and step."""
         self._stated: dict[tuple[str, int], Answered] = {}
-        """Answers about what the user stated, including facts that no guard has read yet."""
+        """Answers about the user's statements, including facts that no guard has read yet."""
         for each in known:
             self.answered[each.predicate, each.step] = each
         self._pack = pack
@@ -122,24 +124,28 @@ class PredicateValues:
                     self._witnesses[name] = each.witness(ledger)
 
     def begin(self, step: int, events: Sequence[Event], made: CallRecord | None) -> None:
-        """Announce events for the rules. The ledger and the witnesses process them when needed, or at the end. If the
-        first event is a judged call, `made` is its record.
+        """Announce events for the rules. The ledger and the witnesses process them when needed, at the latest in
+        `finish`.
+
+        If the first event is a judged call, `made` is its record.
         """
         self._coming, self._first, self._taken, self._made = events, step, 0, made
 
     def consider(
         self, made: CallRecord, evidence: tuple[PolicyEvidence, ...] = (), seen: SeenFacts | None = None
     ) -> None:
-        """Make a call the current one. `evidence` and `seen` are set if it is being judged."""
+        """Make this call the current one. `evidence` and `seen` are set while the call is judged."""
         self.record, self.evidence, self.seen = made, evidence, seen
 
     def finish(self) -> None:
-        """Pass the announced events to the ledger and the witnesses after the rules have processed them."""
+        """Pass the remaining announced events to the ledger and the witnesses. Called after the rules have processed
+        the events.
+        """
         self._take_in(len(self._coming))
         self._coming, self._made = (), None
 
     def witness(self, step: int, event: Event) -> None:
-        """Pass the witnesses an event that the ledger has already processed."""
+        """Pass an event that the ledger has already processed to the witnesses."""
         for witness in self._witnesses.values():
             witness.observe(step, event)
 
@@ -169,7 +175,7 @@ class PredicateValues:
         value = self._find(predicate, act)
         if value is not None:
             return value
-        # Judging looks ahead, so the same act may be judged more than once.
+        # A judgement looks ahead, so an act may be evaluated more than once.
         known = self.answered.get((predicate.name, act.step))
         if known is not None:
             return _truth(known) if self._counts(predicate) else None
@@ -177,24 +183,24 @@ class PredicateValues:
         return None if waits or not self.may_answer(predicate, act) else self.answer(predicate, act)
 
     def may_answer(self, predicate: Predicate, act: Act) -> bool:
-        """Whether the answerer may be asked about this act and has not yet been asked."""
+        """Whether the answerer may be asked about this act and has not been asked yet."""
         is_new = (predicate.name, act.step) not in self.answered
         return self._answer is not None and is_new and self._counts(predicate)
 
     def _counts(self, predicate: Predicate) -> bool:
-        """Whether answers are accepted. Live, only the user can consent, unless the pack declares otherwise."""
+        """Whether answers count. Live, only the user can consent, unless the pack declares otherwise."""
         if predicate.way != "consented":
             return predicate.way == "question"
         return predicate.consent != "card" and (predicate.model_settles or not self._is_live)
 
     def answer(self, predicate: Predicate, act: Act) -> bool | None:
-        """Return the answerer's value for a predicate, from the cache if possible."""
+        """Return the answerer's value for a predicate. Each question is asked only once."""
         assert self._answer is not None
         question = self.question(predicate, act) if predicate.way == "consented" else None
         if question is not None and self._consented is not None:
             said = self._consented(predicate, act, question)
         else:
-            # A model cannot decide whether there was consent if the user was never asked.
+            # If the user was never asked, a model cannot decide that there was consent.
             said = self._answer(predicate.name, act) if question or predicate.way != "consented" else None
         found = said if isinstance(said, Answered) else Answered(predicate.name, act.step, said)
         self.answered[predicate.name, act.step] = found
@@ -202,11 +208,13 @@ class PredicateValues:
 
     @property
     def reads_statements(self) -> bool:
-        """Whether a model reads the user's statements. A live shield asks the user instead."""
+        """Whether a model reads the user's statements. A live shield asks the user instead of a model."""
         return self._reads is not None and not self._is_live
 
     def stated(self, name: str, field: Field, record: CallRecord) -> Any:
-        """Return the value that a model reads from the user's statements before a call, or UNSEEN if unclear."""
+        """Return the value that a model finds in the user's statements before a call. UNSEEN if the statements are
+        unclear.
+        """
         assert self._reads is not None
         at = name, record.step
         found = self.answered.get(at)
@@ -238,12 +246,14 @@ class PredicateValues:
         return [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
 
     def question(self, predicate: Predicate, act: Act) -> OpenConsent | None:
-        """Return a question for a model or a person about undecided consent to an act. None if there is no question."""
+        """Return the question that a model or a person must answer about undecided consent to an act, or None if there
+        is none.
+        """
         witness = self._witnesses.get(predicate.name)
         return witness.question(act, self._record(act)) if isinstance(witness, ConsentWitness) else None
 
     def tell(self, predicate: Predicate, act: Act) -> Mapping[str, Any] | None:
-        """Explain the value of a predicate at an act, if a witness can add details."""
+        """Return details about the value of a predicate at an act, or None if no witness has any."""
         said = self.answered.get((predicate.name, act.step))
         if said is not None and said.value is not None and said.queries:
             told: dict[str, Any] = {"reason": "model", "holds": said.value}

@@ -21,7 +21,7 @@ _ANOTHER = "have the agent repeat its call to get a new card"
 
 
 class PutCards:
-    """The cards shown to the user. They are read from the events on demand."""
+    """The cards shown to the user. They are found in the events when first needed."""
 
     def __init__(self, script: Transcript, session: Session) -> None:
         self._script = script
@@ -29,13 +29,13 @@ class PutCards:
         self.begin_anew(0)
 
     def begin_anew(self, step: int) -> None:
-        """Ignore all earlier cards, because another principal took over at this step."""
+        """Ignore all cards before this step, because another principal took over."""
         self._begin = self._read_until = step
-        """The first step that is considered, and the step up to which events have been read."""
+        """The step from which events count, and the step up to which they have been read."""
         self._shown: dict[str, list[tuple[int, Call, Card]]] = {}
-        """The cards shown for each call digest, each with its step and the refused call."""
+        """The cards shown, by the digest of the call. Each card has its step and the refused call."""
         self._presses: list[tuple[int, Confirmation]] = []
-        """The answers reported by the host, with their steps."""
+        """The answers to cards that the host reported, with their steps."""
 
     def _read(self, before: int) -> None:
         events = self._script.events
@@ -49,7 +49,9 @@ class PutCards:
         self._read_until = max(self._read_until, before)
 
     def text(self, made: CallRecord, *, is_repeated: bool = False) -> str:
-        """Return the text of a call's card. Empty if no rule requires consent. `is_repeated` adds a warning."""
+        """Return the text of a call's card. Empty if no rule requires consent. With `is_repeated`, the card warns that
+        the call was made before.
+        """
         text = max((each.card_text(made) for each in self._consents), key=len, default="")
         heading, line, rest = text.partition("\n")
         return f"{heading}\n{REPEATED}{line}{rest}" if text and is_repeated else text
@@ -59,25 +61,25 @@ class PutCards:
         return self._session.values.consents
 
     def digest(self, made: CallRecord) -> str:
-        """Return the digest of the card that would be shown for this call now."""
+        """Return the digest of the card that would now be shown for this call."""
         spared = next((each.spared for each in self._consents), frozenset[str]())
         return digest_of(made.call.tool, made.call.arguments, card_facts(made, self._session.ledger), spared)
 
     @property
     def lifetime(self) -> float:
-        """The shortest lifetime of a card in the pack, in seconds."""
+        """The shortest lifetime of any card in the pack, in seconds."""
         return min((each.words.lifetime for each in self._consents), default=0.0)
 
     def shown_terms(self, call: Call) -> str:
-        """Return the same string for all spellings of a call that one card answer covers."""
+        """Return a string that is equal for all spellings of a call that one answer covers."""
         return repr((call.tool, [alike(each.agreed_terms(call)) for each in self._consents]))
 
     def may_be_made(self, made: CallRecord, since: int) -> bool:
-        """Whether a call after step `since` may be the same call in another spelling."""
+        """Whether some call after step `since` may be another spelling of this call."""
         return any(each.may_be_made(made, since) for each in self._consents)
 
     def failures(self, digest: str, before: int) -> int:
-        """Return how often the user replied unclearly to a call's card before the call was next refused."""
+        """Return how often the user's reply to a card of this call was unclear, so that the call was refused again."""
         self._read(before)
         cards = self._shown.get(digest)
         shown = [step for step, _, _ in cards or () if step < before]
@@ -85,13 +87,15 @@ class PutCards:
             return 0
         made = [step for step, call in self._made_since(*cards[0][:2], before) if _is_same(call, cards[0][1])]
         shown = shown[bisect_right(shown, made[-1]) :] if made else shown
-        # Count at most one reply between two showings of the card, however many messages the user wrote.
+        # Count at most one unclear reply each time the card is shown, however many messages the user wrote.
         return sum(
             self._messages_until(last) < self._messages_until(after - 1) for last, after in pairwise([*shown, before])
         )
 
     def waiting(self, digest: str, before: int) -> Card | None:
-        """Return the card that waits for an answer. Any other message from the user ends it, as does a call."""
+        """Return the card that waits for an answer. A card stops waiting if the user writes another message or a call
+        is made.
+        """
         self._read(before)
         shown = self._shown.get(digest)
         if not shown:
@@ -106,7 +110,7 @@ class PutCards:
         return None if is_over else card
 
     def is_declined_otherwise(self, made: CallRecord, digest: str, now: float) -> bool:
-        """Whether the user declined a valid card of the call in another spelling and has not written since."""
+        """Whether the user declined a valid card for another spelling of the call and has not written since."""
         self._read(made.step)
         if not self._presses:
             return False
@@ -124,8 +128,9 @@ class PutCards:
         return False
 
     def is_new(self, answer: Confirmation, time: float | None, now: float | None) -> bool:
-        """Whether an answer given at `time` is new. Raises an error if the card cannot accept it. `now` is the shield's
-        clock.
+        """Whether an answer given at `time` is new, rather than reported before.
+
+        Raises an error if the card cannot accept the answer. `now` is the shield's clock.
         """
         events = self._script.events
         put = (self._session.put_event(step, event) for step, event in enumerate(events) if step >= self._begin)
@@ -161,7 +166,7 @@ class PutCards:
             raise UsageError(f"{name} was answered before the user's last message", hint="show the user another card")
         fault = self._press_fault(answer, time)
         if not fault and time is None:
-            # Without a timestamp, either the message or the approval may have come first.
+            # Without a timestamp, it is unknown whether the message or the approval came first.
             fault = self._press_fault(replace(answer, after=None), time)
         if not fault and time is not None and now is not None and time > now and answer.after is not None:
             fault = "`at` is in the future"
@@ -179,7 +184,7 @@ class PutCards:
         return any(each.error is True for each in results)
 
     def _is_spoken_after(self, time: float) -> bool:
-        """Whether the user wrote another message after giving this answer, which was reported late."""
+        """Whether the user wrote another message between giving this answer and the host's late report of it."""
         said = (each for each in reversed(self._script.events) if isinstance(each, Message) and each.by == "user")
         return any(each.confirmation is None and each.time is not None and each.time > time for each in said)
 

@@ -1,7 +1,7 @@
 """One conversation under one pack, processed event by event. Audit and shield share this engine.
 
 `judge(call)` returns the final judgement by guards and rules, based on what was seen before the call. `settle()`
-compares all judged calls with the ground truth, as the strict criterion requires. `findings()` lists the rules broken
+compares all judged calls with the ground truth, which the strict criterion needs. `findings()` lists the rules broken
 so far by any act.
 """
 
@@ -44,7 +44,7 @@ OBSERVING = 20
 JUDGING = 300
 """The cost, in evaluation steps, of judging one call without its guards."""
 BESIDE = 60
-"""The additional cost, in evaluation steps, of deciding a call. It applies once for each other call in the turn."""
+"""The additional cost, in evaluation steps, of deciding a call. It is added for each other call in the turn."""
 
 
 class Ahead(Struct, frozen=True):
@@ -57,11 +57,11 @@ class Session:
     _step = 0
     _conduct: Conduct | HandedConduct | None = None
     _ahead: Ahead | None = None
-    """The state of the rules if the most recently judged call is made."""
+    """The state of the rules as it would be after the most recently judged call."""
     _disbelieved: Call | None = None
-    """The most recently judged call, if its result falsely claims a refusal."""
+    """The most recently judged call, if its result claims a refusal although every policy permits it."""
     requests: Requests | None = None
-    """What the user's words allow, if the pack uses requests."""
+    """What the user's words allow. Set if the pack uses requests."""
     acting: "Acting | None" = None
 
     def __init__(
@@ -79,12 +79,14 @@ class Session:
         delegation: Delegating | None = None,
     ) -> None:
         """`answer` decides the predicates that code cannot decide, at every act where a rule depends on one. `known`
-        contains its earlier answers. `read_request` determines what the user's words allow, and `granted` contains its
-        earlier answers. Without `read_request`, requests are undetermined.
+        contains its earlier answers.
 
-        `delegation` overrides the pack's setting for actions that a document requests. A live session asks only the
-        questions on which its decision depends, starting with the most decisive one. It asks about consent only if the
-        pack lets a model decide consent.
+        `read_request` determines what the user's words allow, and `granted` contains its earlier answers. Without
+        `read_request`, requests are undecided. `delegation` overrides the pack's setting for actions that a document
+        requests.
+
+        A live session asks only the questions on which its decision depends, the most decisive one first. It asks about
+        consent only if the pack lets a model decide consent.
         """
         self.pack = pack
         self._start, self._mode = world, mode
@@ -122,10 +124,11 @@ class Session:
             self.ledger.stated = self.values.stated
 
     def observe(self, event: Event) -> None:
-        """Process the next event of a live agent. It is parsed now, while no call is waiting for a decision."""
+        """Process the next event of a live agent. It is parsed immediately, because no call is waiting for a decision
+        now.
+        """
         self.observe_all((event,))
-        # If parsing fails here, the error is ignored. It is raised again and reported when a guard or rule needs the
-        # result.
+        # An error in parsing is ignored here. It is raised again and reported when a guard or rule needs the result.
         if isinstance(event, Result):
             with suppress(Exception):
                 self.ledger.read_ahead(event)
@@ -165,7 +168,7 @@ class Session:
             self._hand_over(event.handover)
 
     def follow(self, events: Sequence[Event], steps: Iterable[int]) -> Iterator[Judgement]:
-        """Process a whole conversation. The agent's calls at these steps are judged as they are reached."""
+        """Process a whole conversation. The agent's calls at these steps are judged when they are reached."""
         observed = 0
         for step in steps:
             call = events[step]
@@ -176,7 +179,7 @@ class Session:
         self.observe_all(events[observed:])
 
     def _vouch(self, context: Mapping[str, Any]) -> None:
-        """Apply the host's context, starting with the next call."""
+        """Apply the host's context from the next call on."""
         self._context.update(context)
         self.ledger.vouch(self._context)
 
@@ -229,7 +232,7 @@ class Session:
         self._step, self._ahead, self._disbelieved = step + len(events), None, None
 
     def resume(self, events: Sequence[Event]) -> None:
-        """Process events that another session has already judged, without asking questions about them."""
+        """Process events that another session has already judged. No questions are asked about them."""
         self.values.waits = True
         try:
             self.observe_all(events)
@@ -238,11 +241,11 @@ class Session:
 
     @property
     def answered(self) -> Collection[Answered]:
-        """Answers about predicates that code could not decide, in the order of the questions."""
+        """The answers about predicates that code could not decide, in the order of the questions."""
         return self.values.answered.values()
 
     def refuse(self, call: Call, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> Call:
-        """Refuse a planned call. It is recorded as an attempt but never runs."""
+        """Refuse a planned call. It is recorded as an attempt that never ran."""
         refused = replace(call, refused=True, card=card, looked_up=shown)
         if self._judged and self._judged[-1].made.call is call:
             self._judged[-1].made.call = refused
@@ -250,7 +253,9 @@ class Session:
         return refused
 
     def findings(self, *, ended: bool = False) -> list[RuleFinding]:
-        """The rules broken so far, each at most once per turn. If it has `ended`, include rules that still wait."""
+        """The rules broken so far, each at most once per turn. If the conversation has `ended`, include the rules still
+        waiting.
+        """
         said = self._said
         if ended and self._conduct is not None:
             said = [*said, *self._conduct.fork().finish()]
@@ -262,11 +267,11 @@ class Session:
 
     @property
     def open_rules(self) -> frozenset[str]:
-        """The rules that have been undecided at some act so far."""
+        """The rules that were undecided at some act so far."""
         return frozenset(finding.rule.name for each in self._said for finding in each.open)
 
     def acts(self, events: Sequence[Event]) -> list[tuple[Act, dict[str, bool | None]]]:
-        """Process the rest of a conversation. Return its acts with the values of all predicates that the rules use."""
+        """Process the rest of a conversation. Return its acts with the values of all predicates in rules."""
         conduct = self._conduct
         if conduct is None:
             return []
@@ -276,7 +281,7 @@ class Session:
         return conduct.acts
 
     def judge(self, call: Call) -> Judgement:
-        """Judge a call that will be observed as the next event."""
+        """Judge a call. It must then be observed as the next event."""
         if call.context:
             self._vouch(call.context)
         acted = self.acting.of(call, self._step, self._start_of(call)) if self.acting is not None else None
@@ -325,7 +330,7 @@ class Session:
         if performed.unresolved or not acted.actions:
             judged = [self._judge(plain)]
             if performed.unresolved:
-                # A guard for the generic tool itself judges the original call.
+                # Guards for the generic tool itself judge the original call.
                 told = self._judge(self.ledger.record(call, self._step)) if performed.shown is not call else judged[0]
                 found = replace(told, made=plain, fault=told.fault or performed.unresolved)
                 found = replace(found, look_up=performed.look_up, instead=performed.instead)
@@ -361,7 +366,7 @@ class Session:
     def _judge_all(self, actions: Sequence[CallRecord]) -> list[Judgement]:
         conduct, waits, step, judged = self._conduct, self.values.waits, self._step, list[Judgement]()
         supposed: list[CallRecord] = []
-        # Model answers are stored by step, but all of these actions share one step.
+        # Model answers are stored by step, but all these actions have the same step.
         self.values.waits = waits or len(actions) > 1
         try:
             for place, made in enumerate(actions):
@@ -399,7 +404,9 @@ class Session:
         self._step, self._ahead, self._disbelieved = step + 1, None, None
 
     def _note_acts(self, ledger: Ledger, acted: "ActedCall", said: list[ActFindings] | None) -> None:
-        """Record a call and its actions in a ledger. The rules process them too if `said` is given for findings."""
+        """Record a call and its actions in a ledger. If `said` is given, the rules process them too and append findings
+        to it.
+        """
         spend(OBSERVING)
         ledger.observe(acted.step, acted.call, acted.plain)
         waits, self.values.waits = self.values.waits, self.values.waits or len(acted.actions) > 1
@@ -423,12 +430,15 @@ class Session:
             self.values.witness(step, acted.put)
 
     def put_event(self, step: int, event: Event) -> Event:
-        """Return the event as a card shows it: the action, if a generic call writes through exactly one."""
+        """Return the event as a card shows it. A generic call that writes through exactly one action is shown as that
+        action.
+        """
         return event if self.acting is None else self.acting.put.get(step, event)
 
     def weigh(self, call: Call, *, answers: Evidence | None = None) -> Assessment | None:
-        """The rules' combined assessment of a planned call, computed on demand. None if no rule applies. `answers`
-        contains values or probabilities for predicates that the conversation does not determine.
+        """The rules' combined assessment of a planned call, computed when needed. None if no rule applies.
+
+        `answers` contains values or probabilities for predicates that the conversation does not determine.
         """
         if self._conduct is None:
             return None
@@ -449,7 +459,7 @@ class Session:
         return record_of(call, self._step, self._start_of(call), self.pack.schema.tools.get(call.tool))
 
     def beside(self, judgement: Judgement, others: Sequence[Call]) -> tuple[RuleFinding, ...]:
-        """Return the turn-shape rules that the last judged call breaks if live `others` are part of its turn."""
+        """Return the turn-shape rules that the last judged call breaks because `others` are in the same turn."""
         if self._conduct is None or not others:
             return ()
         made = judgement.made
@@ -476,7 +486,7 @@ class Session:
         if self._conduct is None:
             return (), ()
         self.values.consider(made, evidence, seen)
-        # If a call was refused later, judge it as if it had not been. Whether it ran is a separate question.
+        # A call that was refused later is judged as if it had not been. Whether it ran is a separate question.
         call = replace(made.call, refused=False) if made.call.refused else made.call
         conduct = self._conduct.fork()
         said: list[ActFindings] = []
@@ -523,20 +533,22 @@ class Session:
 
     @property
     def world(self) -> World | None:
-        """The world after the settled writes."""
+        """The ground-truth database after the settled writes."""
         return self._settling.moved()
 
     @property
     def judged_world(self) -> World | None:
-        """The world as last read for settling. It does not include writes after the most recently judged call."""
+        """The ground-truth database as last read for settling, without writes after the most recently judged call."""
         return self._settling.world
 
     def settle(self) -> list[CallVerdict]:
-        """Return the verdicts on all calls judged so far, in order. This applies each write to the world."""
+        """Return the verdicts on all calls judged so far, in order. Their writes are applied to the ground-truth
+        database.
+        """
         return self._settling.settle(self._judged, self._part, self._fault)
 
     def _fault(self, error: Exception, made: CallRecord) -> Fault:
-        """Record an internal error. The call becomes inconclusive, and the conversation continues."""
+        """Record an internal error. The verdict on the call is inconclusive, and the conversation continues."""
         self.faults.append(fault_of(error, made.step))
         return self.faults[-1]
 

@@ -1,4 +1,6 @@
-"""Settles judged calls against the ground truth: applies both criteria and finds out what the agent had not seen."""
+"""Settles judged calls: compares them with the ground truth, applies both criteria, and finds the facts not seen by the
+agent.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,11 +40,11 @@ from bylaw.trace.event import Approved
 
 WhyMissing = Literal["never_seen", "stale", "pending", "claimed"]
 Standing = Literal["seen", "missing"] | Unread
-"""Whether a fact had been seen at a call, was missing, or had been looked up with an unreadable result."""
+"""Whether the agent had seen a fact before a call, had not seen it, or had looked it up with an unreadable result."""
 
 
 class MissingFact(Struct, frozen=True):
-    """A system fact that the call needed but the agent had not seen."""
+    """A fact that the call needed and a tool could have shown, but that the agent had not seen."""
 
     fact: Fact
     lookup: tuple[str, dict[str, Any]] | None
@@ -54,7 +56,7 @@ class MissingFact(Struct, frozen=True):
     claim: str = ""
     """Quote from a user message that claims a value for the fact."""
     stale_by: int | None = None
-    """Step of the write that changed the fact after the agent saw it. None if the fact only expired."""
+    """The step of the write that changed the fact after the agent saw it. None if the fact only expired."""
 
 
 class KnownFact(Struct, frozen=True):
@@ -64,7 +66,7 @@ class KnownFact(Struct, frozen=True):
 
 
 class NeededFacts:
-    """The facts for one call, cached because several guards share them."""
+    """The facts that one call needs. They are cached because several guards share them."""
 
     def __init__(self, ledger: Ledger, judgement: Judgement, truth: FactSource | None) -> None:
         self._entities = ledger.schema.entities
@@ -73,7 +75,7 @@ class NeededFacts:
         self._seen = judgement.seen
         self._truth = truth
         self._so: dict[Fact, bool | None] = {}
-        """Whether the agent saw a fact's true value. None if either value is unknown."""
+        """Whether the agent saw the true value of a fact. None if the true value or the value seen is unknown."""
         self._no_better: bool | None = None
         self._standing: dict[Fact, Standing] = {}
         self._lost: dict[tuple[Fact, bool, bool], MissingFact] = {}
@@ -88,7 +90,7 @@ class NeededFacts:
         return True
 
     def is_no_better_known(self) -> bool:
-        """Whether the ground truth adds nothing: it contradicts no value that the guards read and the agent saw."""
+        """Whether the ground truth adds nothing, because it contradicts no seen value that a guard read."""
         if self._no_better is None:
             known, asked = self._so, self._seen.asked()
             self._no_better = asked is not None
@@ -111,7 +113,7 @@ class NeededFacts:
         return so
 
     def standing(self, fact: Fact) -> Standing:
-        """Return whether the agent had seen a fact and, if not, whether it had looked the fact up."""
+        """Return whether the agent had seen a fact and, if not, whether it had looked up the fact."""
         found = self._standing.get(fact)
         if found is None:
             found = "missing"
@@ -124,13 +126,13 @@ class NeededFacts:
         return found
 
     def asked(self, fact: Fact) -> str:
-        """Return the name of the tool that was called to look up a fact. Empty if the fact has no look-up."""
+        """Return the name of the tool that was called to look up a fact. Empty if no tool for the fact was called."""
         answered = self._ledger.answers.by_tool()
         ways = self._ledger.schema.ways[fact.entity, fact.field]
         return next((way.tool for way in ways if way.tool in answered), "")
 
     def is_seen(self, fact: Fact) -> bool:
-        """Whether the agent had seen a fact. Values of the wrong type are treated as seen."""
+        """Whether the agent had seen a fact. A value of the wrong type counts as seen."""
         if fact.key is None:
             return False
         entity, field = self._named(fact)
@@ -140,11 +142,11 @@ class NeededFacts:
             return True
 
     def lacks(self, facts: Iterable[Fact]) -> bool:
-        """Whether the agent failed to look up any of these facts."""
+        """Whether the agent failed to look up at least one fact."""
         return any(self.standing(fact) in ("seen", "missing") for fact in facts)
 
     def known(self, facts: Iterable[Fact]) -> tuple[KnownFact, ...]:
-        """Return the facts that a result showed, each with the result's step."""
+        """Return those of the facts that a result showed, each with the step of the result."""
         found: list[KnownFact] = []
         for fact in facts:
             if fact.key is not None and self.standing(fact) == "seen":
@@ -155,7 +157,9 @@ class NeededFacts:
         return tuple(found)
 
     def missing(self, fact: Fact, decisive: bool, is_wrong: bool = False) -> MissingFact:
-        """Return why a fact was missing and its look-up. For a wrong call, add the user's false claim."""
+        """Return why a fact was missing, and the look-up that would have shown it. For a wrong call, add what the user
+        claimed.
+        """
         known = (fact, decisive, is_wrong)
         found = self._lost.get(known)
         if found is None:
@@ -182,7 +186,9 @@ class NeededFacts:
         return MissingFact(fact, lookup, "never_seen" if step is None else "claimed", step, decisive, words)
 
     def _look_up(self, entity: Entity, key: Key, field: str, *, again: bool) -> tuple[str, dict[str, Any]] | None:
-        """Return the entity's own look-up, or another one if it already failed to show the field."""
+        """Return a look-up that shows the field: the entity's own or, if that was made and failed to show it, another
+        one.
+        """
         named = dict(zip(entity.key, key, strict=False))
         first: tuple[str, dict[str, Any]] | None = None
         for way in self._ledger.schema.ways[entity.name, field]:
@@ -207,7 +213,7 @@ class NeededFacts:
 
 
 def is_equal(one: Any, other: Any) -> bool:
-    """Whether guards cannot tell two values apart. `1`, `1.0` and `True` are different values at any depth."""
+    """Whether two values are equal for guards. `1`, `1.0` and `True` are different, even inside lists and records."""
     kind = one.__class__
     if kind is not other.__class__:
         return False
@@ -219,7 +225,9 @@ def is_equal(one: Any, other: Any) -> bool:
 
 
 Part = Callable[[int], tuple[Ledger, Mapping[str, Any]]]
-"""Returns the ledger and the context for the part of the conversation that contains a given step."""
+"""Returns the ledger and the context for the part of the conversation (before or after a handover) that contains a
+step.
+"""
 
 
 class PolicyVerdict(Struct, frozen=True):
@@ -236,9 +244,9 @@ class PolicyVerdict(Struct, frozen=True):
     depends_on_user: bool = False
     reason: Reason = Reason()
     could_deny: bool = False
-    """Whether a fact denied the call or could have done so. False if the call alone determined the verdict."""
+    """Whether a fact denied the call or could have denied it. False if the call alone determined the verdict."""
     is_plain: bool = False
-    """Whether the facts that were seen permit the call and nothing else needs to be reported."""
+    """Whether the facts that were seen permit the call and there is nothing else to report."""
 
     @property
     def because(self) -> str:
@@ -257,16 +265,16 @@ class CallVerdict(Struct, frozen=True):
     fault: str = ""
     rules: tuple[RuleFinding, ...] = ()
     open_rules: tuple[RuleFinding, ...] = ()
-    """The rules that the call may have broken, depending on unknown values."""
+    """The rules that the call may have broken. Whether it broke them depends on unknown values."""
     origins: tuple[ArgumentOrigin, ...] = ()
     """The origins of the arguments. Set if the pack uses origins and a policy or rule objects to the call."""
 
 
 class Settling:
-    """Settles the calls in one conversation against a world, and applies the conversation's writes to that world."""
+    """Settles the calls in one conversation against the ground-truth database, and applies their writes to it."""
 
     world: World | None = None
-    """The world as last read. It does not include writes after the most recently judged call."""
+    """The ground-truth database as last read, without writes after the most recently judged call."""
 
     def __init__(self, pack: Pack, world: World | None, *, by_hindsight: bool) -> None:
         self._pack = pack
@@ -288,7 +296,7 @@ class Settling:
     def settle(
         self, judgements: Sequence[Judgement], part: Part, note: Callable[[Exception, CallRecord], Fault]
     ) -> list[CallVerdict]:
-        """Return the verdicts on these calls, in order. Internal errors are recorded by calling `note`."""
+        """Return the verdicts on these calls, in order. `note` is called to record an internal error."""
         world = self.world = self._start.fork() if self._start is not None else None
         self._unmoved.clear()
         verdicts: list[CallVerdict] = []
@@ -318,7 +326,7 @@ class Settling:
 
 
 def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSource | None) -> CallVerdict:
-    """Return the verdict on one judged call. `truth` is None if nothing is known about the world."""
+    """Return the verdict on one judged call. `truth` is None if there is no ground truth."""
     if judgement.fault:
         unjudged = tuple(
             PolicyVerdict(
@@ -392,10 +400,10 @@ class _CallCase:
         self._truth = truth
         self._needed = NeededFacts(ledger, judgement, truth)
         self._inquiry: Inquiry | None = None
-        """Guards that are evaluated on the world share the answers of this inquiry."""
+        """Holds the answers of the ground truth, shared by all guards that are evaluated on it."""
 
     def close(self) -> None:
-        """Break the reference cycle once all policies are settled, so that memory can be freed."""
+        """Break a reference cycle after all policies are settled, so that the memory can be freed."""
         if self._inquiry is not None:
             self._inquiry.close()
             self._inquiry = None
@@ -403,7 +411,7 @@ class _CallCase:
     def settle(self, evidence: PolicyEvidence) -> PolicyVerdict:
         only = evidence.completions[0]
         if only.plain and only.outcome == "permit" and self._truth is not None and self._holds(only):
-            # No user fact was needed, so there is only one completion.
+            # No fact from the user was needed, so there is only one combination.
             return _plain(evidence.policy, "permit", bool(only.reads))
         completed = [done for each in evidence.completions for done in self._complete(evidence.guard, each)]
         first = completed[0]
@@ -439,7 +447,9 @@ class _CallCase:
         )
 
     def _or_unread(self, reason: Reason, strict: CriterionVerdict, completed: Sequence[_Completed]) -> Reason:
-        """Return the reason. If it has no words, return the facts that were looked up but could not be read."""
+        """Return the reason. If it contains no text, return the facts that the agent looked up but whose results were
+        unreadable.
+        """
         if strict.verdict != "inconclusive" or reason.words:
             return reason
         unread: list[UnreadFact] = []
@@ -457,8 +467,8 @@ class _CallCase:
             half: Half = completion.outcome if is_same else "undetermined"
             return [self._completed(completion, half, because, reads, completion.asked)]
         return [
-            # If the guard reaches an unknown fact in the world, the strict criterion follows the guard's path on the
-            # facts seen.
+            # If the guard reaches a fact that the ground truth does not contain, the strict criterion uses the guard's
+            # path through the facts seen.
             self._completed(
                 completion,
                 world.outcome,
@@ -482,7 +492,7 @@ class _CallCase:
         return _Completed(evidence, world, because, tuple(missing), tuple(unread), reads, asked)
 
     def _holds(self, completion: Completion) -> bool:
-        """Whether the world contradicts no value that the guard read, so that it need not run again."""
+        """Whether the ground truth contradicts no value that the guard read, so that the guard need not run again."""
         needed = self._needed
         return (completion.plain and needed.are_so(completion.reads)) or needed.is_no_better_known()
 
@@ -495,7 +505,9 @@ class _CallCase:
         return self._inquiry.ask(guard, assume)
 
     def _is_whole(self, world: Completion) -> bool:
-        """Whether the world knew every fact on the path. An unknown fact would be the last one read."""
+        """Whether the ground truth contained every fact that the guard read. It stops at an unknown fact, so check the
+        last one.
+        """
         return not world.reads or self._inquiry is None or self._inquiry.knows(world.reads[-1])
 
 

@@ -1,10 +1,12 @@
-"""Recognises repeated messages. Before each call, a host may resend the whole history, only its end, or a summary. If a
-response was lost, a host may resend the same request.
+"""Recognises messages that a host reports again.
 
-Each event is counted once: a repeated approval is not a second approval, and a repeated look-up is not a fresh look-up.
-Histories may come back changed. Results may be truncated or cleared, ids may be new, words may be redacted, and refused
-calls may be missing. The messages therefore determine how much of a history is known. Calls and results between known
-messages are repetitions.
+Before each call, a host may resend the whole history, only its end, or a summary. If a response was lost, it may resend
+the same request. Each event is counted once, because a repeated approval is not a second approval and a repeated
+look-up is not a fresh one.
+
+Histories may come back changed: results may be truncated or cleared, ids may be new, words may be redacted, and refused
+calls may be missing. The words of the messages therefore determine how much of a history is known. Calls and results
+between known messages are repetitions.
 """
 
 from bisect import bisect_right
@@ -18,37 +20,38 @@ from bylaw.trace.readers.openai import follow_messages
 from bylaw.trace.transcript import Transcript
 
 Word = tuple[str, str]
-"""The speaker, and either the words without white space or the identity of a message."""
+"""The speaker and the words of a message without white space or, if it has no words, the identity of the message."""
 
 
 class KnownMessages(NamedTuple):
     """The known part of a list of messages."""
 
     messages: int
-    """The number of leading messages that are completely known."""
+    """The number of messages at the start of the list that are completely known."""
     has_words: bool = False
-    """Whether the words of the next message are also known. Only its calls are then new."""
+    """Whether the words of the next message are also known, so that only its calls are new."""
     is_sure: bool = True
-    """Whether each message is certainly known or certainly new. Otherwise, words are undecided."""
+    """Whether every message is certainly known or certainly new. If False, it is undecided whether a given text is new.
+    """
     is_history: bool = False
-    """Whether the host repeated words that were already known."""
+    """Whether the host repeated words that it had already reported."""
     may_be_old: bool = False
-    """Whether new content may be old. This is the case if a call after the last known words is out of place."""
+    """Whether new content may be old, because a call after the last known words is not in its place."""
 
 
 class ToldBefore:
-    """Finds out which part of a new message list a conversation already contains."""
+    """Determines which part of a new list of messages a conversation already contains."""
 
     def __init__(self, known: Sequence[Event]) -> None:
         self._known = known
         self._words: list[Word] = []
         self._said = set[Word]()
         self._retells = False
-        """Whether the host resends its history, rather than sending only new messages."""
+        """Whether the host resends its history and does not send only new messages."""
         self._is_handed_over = False
-        """Whether another principal has taken over but none of their words are known yet."""
+        """Whether another principal has taken over, but none of their words are known yet."""
         self._looked = self._after = 0
-        """The number of events examined, and the position after the last words."""
+        """The number of events examined so far, and the position after the last words."""
 
     def known(self, messages: Sequence[Any]) -> KnownMessages:
         self._look()
@@ -63,21 +66,21 @@ class ToldBefore:
             old = max((place for place, word in enumerate(words, 1) if word in self._said), default=0)
             count, is_sure, is_end = max(count, old), is_sure and not old, False
         if count == len(words) and count and not is_end:
-            # These may be old words that arrive late, or identical new words. Keep them, because they may contain a
+            # These may be old words that arrive late, or identical new words. They are kept, because they may contain a
             # denial.
             self._words = words
             return KnownMessages(len(messages), is_sure=False, is_history=True)
         if not is_sure:
-            # The same history is then recognised if the host sends this version again.
+            # Remember this version, so that it is recognised if the host sends it again.
             self._words = words[:count]
         start = said[count - 1][0] + 1 if count else 0
         reached, has_moved = self._passed(told, start, is_history=count > 0)
-        # A host that repeats everything, or continues after known words, reports a history. Any other host reports only
-        # new messages.
+        # A host that repeats everything, or that continues after known words, reports a history. Any other host reports
+        # only new messages.
         self._retells = self._retells or 0 < reached < len(told) or 2 <= count == len(self._words)
         last = max(self._last_answered(told, reached), self._last_waiting(told, reached))
         if last >= 0:
-            # The text before an old result or the pending call is a summary or was altered.
+            # The text before an old result or before the waiting call was summarised or altered.
             self._retells = True
             return KnownMessages(bisect_right(ends, last + 1), is_sure=False, is_history=True, may_be_old=True)
         passed = bisect_right(ends, reached)
@@ -87,7 +90,9 @@ class ToldBefore:
         )
 
     def _last_answered(self, told: Sequence[Event], start: int) -> int:
-        """Return the position of the last result at or after `start` whose call id and content are known, or -1."""
+        """Return the position of the last result, at or after `start`, whose call id and content are known. -1 if there
+        is none.
+        """
         asked = {
             place: call
             for place in range(start, len(told))
@@ -108,7 +113,9 @@ class ToldBefore:
         return max(found, default=-1)
 
     def _last_waiting(self, told: Sequence[Event], start: int) -> int:
-        """Return the position of the last call at or after `start` that follows words and is known to wait, or -1."""
+        """Return the position of the last call, at or after `start`, that is known to wait and follows words. -1 if
+        there is none.
+        """
         words = (place for place in range(start, len(told)) if _is_word(told[place]))
         if (first := next(words, -1)) < 0:
             return -1
@@ -128,8 +135,8 @@ class ToldBefore:
         return last if any(not isinstance(each, Result) and each.by == "user" for each in told[first:last]) else -1
 
     def _passed(self, told: Sequence[Event], start: int, *, is_history: bool) -> tuple[int, bool]:
-        """Return the position of the first unknown call or result since the last words, and whether a known call that
-        ran is missing before it.
+        """Return the position of the first unknown call or result since the last words. Also return whether a known
+        call that ran is missing before that position.
         """
         since = range(self._after, len(self._known))
         made = {step: call for step in since if isinstance(call := self._known[step], Call)}
@@ -139,7 +146,7 @@ class ToldBefore:
         for place in range(start, len(told)):
             event = told[place]
             if isinstance(event, Call):
-                # Match by id or, if the id is unknown, by position.
+                # Match by id. If the id is unknown, match by position.
                 others = (step for step, call in made.items() if call.id == event.id or call.id not in named)
                 found = next((step for step in others if _is_same(event, made[step], is_history)), None)
                 if found is None:
@@ -164,19 +171,21 @@ class ToldBefore:
 
 
 def _has_made(calls: Mapping[int, Call]) -> bool:
-    """Whether at least one of these calls ran. (A history may leave out refused calls.)"""
+    """Whether at least one of these calls ran. Refused calls are ignored, because a history may leave them out."""
     return any(call.by == "agent" and not call.refused for call in calls.values())
 
 
 def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool, bool]:
-    """Return the number of known leading words, whether they are unchanged and include the last known words."""
+    """Return how many leading words are known, whether they are unchanged, and whether they include the last known
+    words.
+    """
     if not words or not known:
         return 0, True, False
     if (length := _overlap(known, words)) >= min(len(known), 2):
         return length, True, True
     if (end := _end(known, words)) >= 0:
         if end == 0 and len(words) > 1 and words[0] == known[0] and _in_order(known, words)[0] == len(words):
-            # The list either continues after the last words, or starts like the conversation but leaves out some words.
+            # The list continues after the last words, or it starts like the conversation but leaves out some words.
             return len(words), False, False
         return end + 1, end == 0, True
     if words[0] == known[0] and len(words) > 1:
@@ -189,7 +198,9 @@ def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool
 
 
 def _in_order(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, int]:
-    """Return the number of words up to the last known one in the same order, and its place among the known."""
+    """Return the number of words up to the last known one that is in the same order, and that word's index among the
+    known.
+    """
     places: dict[Word, list[int]] = {}
     for at, word in enumerate(known, 1):
         places.setdefault(word, []).append(at)
@@ -218,8 +229,10 @@ def _overlap(known: Sequence[Word], words: Sequence[Word]) -> int:
 
 
 def _end(known: Sequence[Word], words: Sequence[Word]) -> int:
-    """Return the position of the last known words, or -1. They must come first, or directly follow a summary or the
-    words before them, because short answers such as "yes" may occur more than once.
+    """Return the position of the last known words, or -1.
+
+    These words must come first, or directly follow a summary or the words before them, because short answers such as
+    "yes" may occur more than once.
     """
     last, before = known[-1], list(known[-2:-1])
     for place in reversed(range(len(words))):
@@ -245,7 +258,7 @@ def _read(messages: Sequence[Any]) -> tuple[list[Event], list[int]]:
 
 
 def _word(event: Event) -> Word | None:
-    """Return the words of an event. None for answers to cards and for handovers, which hosts do not report as words."""
+    """Return the words of an event. None for handovers and answers to cards, which hosts do not report as words."""
     if not isinstance(event, Message) or not _is_word(event):
         return None
     spend(1 + len(event.text) // 50)
@@ -261,6 +274,6 @@ def _shown(event: Event) -> str:
 
 
 def _is_same(one: Call, other: Call, is_history: bool) -> bool:
-    """Whether two calls are the same, by id or, in a history, by content. A decided call may lack its later id."""
+    """Whether two calls are the same, by id or, in a history, by content. A decided call may still lack its id."""
     is_named = is_history or (one.id and other.id in ("", one.id))
     return bool(is_named) and (one.tool, one.arguments) == (other.tool, other.arguments)

@@ -1,4 +1,4 @@
-"""Removes claims that reported messages cannot make, and results that prove too little."""
+"""Removes claims that reported messages cannot prove, and disregards results that prove too little."""
 
 from collections.abc import Collection
 
@@ -11,7 +11,7 @@ from bylaw.trace.transcript import Transcript
 
 
 def disown(events: list[Event], start: int) -> None:
-    """Remove claims that only a host or a shield can make: sign-ins, cards and answers, and refusals."""
+    """Remove claims that only a host or a shield can make: sign-ins, refusals, cards and answers to cards."""
     for step in range(start, len(events)):
         event = events[step]
         if isinstance(event, Call) and (event.context or event.card or (event.refused and not event.refused_by_result)):
@@ -27,7 +27,9 @@ def is_refused(event: Event) -> bool:
 
 
 def disown_during(events: list[Event], start: int, running: Collection[int]) -> None:
-    """Remove user messages that arrive while a call is running. An agent inside that call may have written them."""
+    """Remove user messages that arrive while a call is running, because an agent inside that call may have written
+    them.
+    """
     left = set(running)
     for step in range(start, len(events)):
         event = events[step]
@@ -38,7 +40,7 @@ def disown_during(events: list[Event], start: int, running: Collection[int]) -> 
 
 
 def withhold_refusals(events: list[Event], start: int) -> None:
-    """Replace a shield refusal that is reported as the result of an allowed call, which may have run."""
+    """Disregard a shield's refusal that is reported as the result of an allowed call, because the call may have run."""
     for step in range(start, len(events)):
         event = events[step]
         call = events[event.call] if isinstance(event, Result) and event.call is not None else None
@@ -47,7 +49,7 @@ def withhold_refusals(events: list[Event], start: int) -> None:
 
 
 def withhold(events: list[Event], start: int) -> None:
-    """Withhold every result from a step on."""
+    """Disregard every result from a step on."""
     for step in range(start, len(events)):
         event = events[step]
         if isinstance(event, Result):
@@ -55,7 +57,9 @@ def withhold(events: list[Event], start: int) -> None:
 
 
 def withhold_old(events: list[Event], start: int, tools: Collection[str] | None = None) -> None:
-    """In a changed history, mark look-ups (of `tools`, if given) that may repeat earlier ones with the same results."""
+    """In a changed history, disregard look-ups (of `tools`, if given) that may repeat earlier ones with the same
+    results.
+    """
     if tools is not None and not tools:
         return
     known = {told for step in range(start) if (told := _look_up(events, step)) is not None}
@@ -69,7 +73,9 @@ def withhold_old(events: list[Event], start: int, tools: Collection[str] | None 
 
 
 def _look_up(events: list[Event], step: int) -> tuple[str, str] | None:
-    """Return a result's tool and content, without the arguments, which may differ in a repetition."""
+    """Return the tool and content that identify a result. Arguments are left out, because they may differ when it is
+    repeated.
+    """
     event = events[step]
     call = events[event.call] if isinstance(event, Result) and event.call is not None else None
     if not isinstance(event, Result) or not isinstance(call, Call):

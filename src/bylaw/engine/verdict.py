@@ -1,4 +1,6 @@
-"""Uses a table to combine what was seen with the ground truth into a verdict. All functions are pure."""
+"""Combines a guard's results on the facts seen and on the ground truth into a verdict, using a table. All functions are
+pure.
+"""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -11,7 +13,7 @@ from bylaw.facts.observation import Unread
 from bylaw.facts.value import key_of
 
 Half = Literal["permit", "deny", "undetermined", "failed"]
-"""A guard's result on the facts seen or on the world, where `undetermined` means unknown."""
+"""A guard's result on the facts seen or on the ground truth. `undetermined` means that facts are unknown."""
 
 Verdict = Literal["compliant", "violation", "near_miss", "uninformed", "inconclusive"]
 
@@ -31,7 +33,7 @@ _TABLE: dict[tuple[Half, Half], Verdict] = {
 
 
 class Cell(Struct, frozen=True):
-    """A guard's results for one combination of the facts that only the user knows, and whether a fact is missing."""
+    """A guard's results for one combination of the facts that only the user knows."""
 
     evidence: Half
     world: Half
@@ -39,17 +41,19 @@ class Cell(Struct, frozen=True):
 
 
 class CriterionVerdict(Struct, frozen=True):
-    """The verdict under one criterion, with the combinations behind it."""
+    """The verdict under one criterion, and the combinations of facts that led to it."""
 
     verdict: Verdict
     speaks_of: tuple[int, ...]
-    """Positions of the combinations whose missing facts are reported."""
+    """The indices of the combinations whose missing facts are reported."""
     depends_on_user: bool = False
 
 
 def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionVerdict:
-    """Return the verdict over all combinations of facts that only the user knows. With `hangs_on_host`, a fact that
-    only the host knows is unknown, so the call is not treated as lucky.
+    """Return the verdict over all combinations of facts that only the user knows.
+
+    With `hangs_on_host`, a fact that only the host knows is unknown. The call is then a near-miss
+    only if the ground truth certainly permits it.
     """
     if len(cells) == 1:
         return _rule_of_one(cells[0].evidence, cells[0].world, cells[0].missing)
@@ -58,7 +62,7 @@ def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionV
 
 @cache
 def _rule_of_one(evidence: Half, world: Half, missing: bool) -> CriterionVerdict:
-    """Results are cached because nearly every call has a single combination with few possible results."""
+    """Cached, because nearly every call has a single combination, with few possible results."""
     return _rule([Cell(evidence, world, missing)])
 
 
@@ -92,7 +96,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 def _verdict(cell: Cell) -> Verdict:
     if cell.evidence == "undetermined" and not cell.missing and cell.world != "deny":
-        # No look-up would have helped. The outcome depends on a limit, or on a fact that only the user knows.
+        # No look-up would have helped, because the outcome depends on a limit or on a fact that only the user knows.
         return "inconclusive"
     return _TABLE.get((cell.evidence, cell.world), "inconclusive")
 
@@ -100,28 +104,31 @@ def _verdict(cell: Cell) -> Verdict:
 ReasonKind = Literal[
     "none", "denied", "against_evidence", "missing", "unread", "user", "failed", "unjudged", "approved", "person"
 ]
-"""The kinds of reason: none; the guard denies; it denied on the facts seen, but the world permits; facts not looked up;
-unreadable results; the user must answer; the guard failed; not judged; approved; settled later by a person.
+"""The kind of reason for a verdict.
+
+`denied`: the guard denies. `against_evidence`: it denied on the facts seen, but the ground truth permits. `missing`:
+facts not looked up. `unread`: unreadable results. `user`: the user must answer. `failed`: the guard failed. `unjudged`:
+the call was not judged. `approved`: a reviewer approved. `person`: a person settled it later.
 """
 
 
 class UnreadFact(Struct, frozen=True):
-    """A fact that the agent looked up without getting a usable answer."""
+    """A fact that the agent looked up without a usable result."""
 
     fact: Fact
     why: Unread
     tool: str = ""
-    """The tool that was called, if its result lacks the fact."""
+    """The tool that was called. Set if its result lacks the fact."""
 
 
 _UNREAD = ("not_captured", "not_readable", "not_told", "contradicted", "spelt_otherwise", "not_mapped")
-"""The order of these facts in `calls.jsonl`."""
+"""The order in which these facts appear in `calls.jsonl`."""
 
 
 class Reason(Struct, frozen=True):
     kind: ReasonKind = "none"
     words: str = ""
-    """The guard's own words, or an error message."""
+    """The text given by the guard, or an error message."""
     unread: tuple[UnreadFact, ...] = ()
 
     def record(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Turns the records in `calls.jsonl` and `findings.jsonl` into text, for every output and live. The text is never
+"""Turns the records in `calls.jsonl` and `findings.jsonl` into text, for audits and live decisions. The text is never
 parsed.
 """
 
@@ -54,7 +54,7 @@ def _not_shown(fact: Mapping[str, Any]) -> str:
 
 
 def policy_words_for_reader(policy: Mapping[str, Any]) -> str:
-    """Like `policy_words`, but does not mention the user if only the host can supply the missing facts."""
+    """Like `policy_words`, but without mentioning the user if only the host can supply the missing facts."""
     facts = [str(_record(ask).get("fact")) for ask in cast("Sequence[Any]", policy.get("asks") or ())]
     reason = _record(policy.get("reason"))
     if reason.get("kind") == "user" and facts and all(map(is_hosts, facts)):
@@ -63,7 +63,9 @@ def policy_words_for_reader(policy: Mapping[str, Any]) -> str:
 
 
 def rule_words(finding: Mapping[str, Any]) -> str:
-    """Explain why a rule is broken or undecided, based on its record. Lists the values of its predicates at the act."""
+    """Explain why a rule is broken or undecided, based on its record. The text lists the values of its predicates at
+    the act.
+    """
     if limit := finding.get("limit"):
         return f"limit exceeded: {limit}"
     if finding["standing"] == "waiting":
@@ -74,7 +76,9 @@ def rule_words(finding: Mapping[str, Any]) -> str:
 
 
 def _holding(values: Mapping[str, bool | None]) -> str:
-    """List the predicates: `change` holds; `spoke` and `agreed` do not hold; it is unknown whether `rude` holds."""
+    """Return the predicates as text: `change` holds; `spoke` and `agreed` do not hold; it is unknown whether `rude`
+    holds.
+    """
     said: list[str] = []
     for value, one, many in _HOLDING:
         if names := [f"`{name}`" for name in values if values[name] is value]:
@@ -90,7 +94,9 @@ _HOLDING = (
 
 
 def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
-    """Like `rule_words`, with the pack's descriptions of predicates. The keys of `meanings` are spelt as shown."""
+    """Like `rule_words`, but with the pack's descriptions of the predicates. The keys of `meanings` are names as
+    displayed.
+    """
     predicates = [_record(each) for each in cast("Sequence[Any]", finding.get("predicates") or ())]
     if not predicates or not any(meanings.values()) or any({"name", "value"} - each.keys() for each in predicates):
         return str(finding.get("because", ""))
@@ -108,12 +114,12 @@ def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str
 
 
 def rule_words_in_a_row(finding: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
-    """Like `rule_words_for_reader`, but shorter, for table rows. For consent, it gives only the reason."""
+    """Like `rule_words_for_reader`, but shorter, for a table row. For consent, the text contains only the reason."""
     return _whys(finding).removeprefix(": ") or rule_words_for_reader(finding, meanings)
 
 
 def consent_words(why: Mapping[str, Any]) -> str:
-    """Explain a predicate's value by its record. Empty for a plain yes."""
+    """Explain the value of a predicate, based on its record. Empty if the user simply said yes."""
     answered = why.get("answered_at")
     match why.get("reason"):
         case "not_looked_up":
@@ -163,7 +169,7 @@ def consent_words(why: Mapping[str, Any]) -> str:
 
 
 def person_words(said: str, by: str, reason: str) -> str:
-    """Describe a person's answer about an undecided call. In a redacted audit, the name and the reason are left out."""
+    """Describe a person's answer about an undecided call. A redacted audit omits the name and the reason."""
     who = f"a reviewer ({by})" if by else "a reviewer"
     return f"{who} says that {said}{f': {reason}' if reason else ''}"
 
@@ -187,11 +193,11 @@ _TO_AGENT = {
     "unseen": "a fact that the user must see with this call is unknown",
     "beside_card": "the question came with other words, so the answer does not count; show the card alone",
 }
-"""What to tell the agent about each consent finding: the finding in words and, if no card states it, the next step."""
+"""The text for the agent about each consent finding: the finding and, if no card states it, what to do next."""
 
 
 def consent_words_for_agent(why: Mapping[str, Any]) -> str:
-    """Explain a consent finding to the agent. It can then ask the user again."""
+    """Explain a consent finding to the agent, so that it can ask the user again."""
     return _TO_AGENT.get(str(why.get("reason")), "")
 
 
@@ -226,7 +232,7 @@ def _record(value: Any) -> Mapping[str, Any]:
 
 
 def origin_words(origin: Mapping[str, Any]) -> str:
-    """Describe an argument and its origin as an audit prints them."""
+    """Describe an argument and its origin, in the wording of the audit report."""
     return f"`{origin['argument']}`: {source_words(origin)}"
 
 

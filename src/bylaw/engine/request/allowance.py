@@ -1,7 +1,7 @@
-"""Defines what a request allows: the actions it needs, how each argument may be filled, and a description in words.
+"""Defines what a request allows: the actions that it needs, the permitted sources of each argument, and a description.
 
-It depends only on the user's words and the tool catalogue, before anything else is read. The design follows Progent's
-least privilege and ShieldAgent's action plans.
+An allowance depends only on the user's words and the tool catalogue. It is determined before anything else is read. The
+design follows Progent's least privilege and ShieldAgent's action plans.
 """
 
 import hashlib
@@ -15,8 +15,10 @@ from bylaw.facts.provenance import Traced
 from bylaw.policy.tool import Tool
 
 Fill = Literal["said", "found", "free", "open"]
-"""How an argument may be filled: as the user `said`, from a source that they named (`found`), composed by the agent
-(`free`), or one of the first two (`open`).
+"""How an argument may be filled.
+
+`said`: as stated by the user. `found`: from a source that the user named. `open`: either of these two. `free`: composed
+by the agent.
 """
 Order = Literal["most", "least"]
 
@@ -29,14 +31,14 @@ class Span(Struct, frozen=True, array_like=True):
 
 
 class Source(Struct, frozen=True, omit_defaults=True):
-    """The source of a value: a tool that shows the value, and the names by which the user referred to the source."""
+    """A source of a value: the tool that shows the value, and the names by which the user referred to the source."""
 
     tool: str = ""
     named: tuple[Span, ...] = ()
 
 
 class Choice(Struct, frozen=True):
-    """Selects the entity with a field's highest or lowest value."""
+    """Selects the entity with the highest or lowest value of a field."""
 
     field: str
     order: Order
@@ -58,28 +60,28 @@ class Slot(Struct, frozen=True, omit_defaults=True):
     choice: Choice | None = None
     limits: tuple[Limit, ...] = ()
     every: bool = False
-    """Whether all matching entities are meant. Otherwise, each source provides one entity."""
+    """Whether all matching entities are meant. If False, each source provides one entity."""
     but: tuple[Span, ...] = ()
-    """Matching entities that the user excluded."""
+    """The user's words for matching entities to exclude."""
     field: str = ""
-    """The field that the user wants from the record."""
+    """The field of the record that the user wants."""
     factor: float | None = None
-    """The factor by which a shown amount is multiplied. `plus` is then added."""
+    """A shown amount is multiplied by this factor, and then `plus` is added."""
     plus: float = 0.0
     clear: bool = False
-    """Whether the time must be free, meaning that it does not overlap anything that the sources show."""
+    """Whether the time must be free: it must not overlap anything that the sources show."""
     minutes: int | None = None
-    """The duration in minutes. Used if the value is the end of a period."""
+    """The duration in minutes, used if the value is the end of a period."""
     value: str | float | bool | None = None
-    """The user's words expressed as a value that the tool accepts."""
+    """The user's words, converted to a value that the tool accepts."""
     must: tuple[Span, ...] = ()
-    """Numbers, dates, times and names that the text must contain."""
+    """The user's words (numbers, dates, times and names) that the text must contain."""
     judged: tuple[Span, ...] = ()
-    """Words that identify the entity but that code cannot compare with the results."""
+    """Words that identify the entity but cannot be compared with the results by code."""
 
 
 class Deed(Struct, frozen=True, omit_defaults=True):
-    """An action that the request needs: calls to one tool."""
+    """An action that the request needs: one or more calls to one tool."""
 
     tool: str
     asked: tuple[Span, ...] = ()
@@ -87,12 +89,12 @@ class Deed(Struct, frozen=True, omit_defaults=True):
     slots: tuple[Slot, ...] = ()
 
     def slot(self, name: str) -> Slot | None:
-        """Return how an argument may be filled. None if the request does not say."""
+        """Return how an argument may be filled, or None if the request does not mention the argument."""
         return next((slot for slot in self.slots if slot.name == name), None)
 
 
 class Delegation(Struct, frozen=True, omit_defaults=True):
-    """The user refers to instructions in a text, as in "do what the letter says"."""
+    """An instruction to follow the instructions in a text, as in "do what the letter says"."""
 
     asked: tuple[Span, ...] = ()
     sources: tuple[Source, ...] = ()
@@ -102,17 +104,19 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
     deeds: tuple[Deed, ...] = ()
     delegations: tuple[Delegation, ...] = ()
     faults: tuple[str, ...] = ()
-    """Errors in the model's answer. Faulty parts of the answer allow nothing."""
+    """Errors in the model's answer. The parts of the answer with errors allow nothing."""
     unread: str = ""
-    """Why the request could not be read. The user must then be asked about each action."""
+    """Why the request could not be read. If set, the user must be asked about each action."""
 
     def may_need(self, tool: Tool) -> bool:
-        """Whether the request may need a tool, which only reads or prepares, was asked for, or may be asked for."""
+        """Whether the request may need a tool: because the tool only reads or prepares, or because it was or may have
+        been asked for.
+        """
         return not is_deed(tool) or tool.prepares or bool(self.delegations or self.unread or self.deeds_of(tool.name))
 
     @property
     def digest(self) -> str:
-        """The allowance's id in the log."""
+        """The id of the allowance in the log."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:16]
 
     def deeds_of(self, tool: str) -> tuple[Deed, ...]:
@@ -120,7 +124,7 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
 
 
 ReadRequest = Callable[[str], Allowance]
-"""Determines what a request allows, based only on the user's words."""
+"""Determines what a request allows, using only the user's words."""
 
 ParameterKind = Literal["link", "address", "text", "moment", "number", "flag", "name"]
 _TEXT_NAMES = "body content text message subject title description note comment summary reason location"
@@ -136,7 +140,7 @@ _NAMES = frozenset(("id", "ids", "name", "file", "code", "account", "number"))
 
 
 def parameter_kind(name: str, schema: object) -> ParameterKind:
-    """Return the kind of an argument. It depends on the declared format and type or, without these, on the name."""
+    """Return the kind of an argument from its declared format and type or, if it has none, from its name."""
     declared: Mapping[str, object] = schema if isinstance(schema, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
     words = set(name.lower().replace("-", "_").split("_"))
     kind, form = declared.get("type"), declared.get("format")
@@ -158,7 +162,7 @@ def parameter_kind(name: str, schema: object) -> ParameterKind:
 
 
 _KINDS: dict[int, tuple[Tool, dict[str, ParameterKind]]] = {}
-"""Cached by the tool's identity. The cache keeps the tool alive, so its identity is not reused."""
+"""A cache keyed by the tool's Python id. The cache keeps the tool alive, so the id is not reused."""
 
 
 def kinds_of(tool: Tool) -> Mapping[str, ParameterKind]:
@@ -174,12 +178,12 @@ def kinds_of(tool: Tool) -> Mapping[str, ParameterKind]:
 
 
 def is_deed(tool: Tool) -> bool:
-    """Whether the user must have requested calls to the tool: it changes something or contacts a website."""
+    """Whether a tool may be called only at the user's request, because it changes something or contacts a website."""
     return tool.effect == "write" or fetches(tool)
 
 
 def fetches(tool: Tool) -> bool:
-    """Whether a read-only tool contacts an address that is given as an argument."""
+    """Whether a read-only tool contacts an address that it receives as an argument."""
     return tool.effect != "write" and "link" in kinds_of(tool).values()
 
 

@@ -1,6 +1,7 @@
-"""Matches the user's words against records and longer text. Words, dates and numbers match in any form.
+"""Matches the user's words against records and longer text.
 
-Words are compared by stem, so `payment`, `payments` and `paying` match.
+Dates and numbers match in any notation. Other words match by their stem, so `payment`, `payments` and `paying` match
+each other.
 """
 
 import re
@@ -34,7 +35,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=1024)
 def telling_stems(text: str) -> frozenset[str]:
-    """Return the stems of the content words."""
+    """Return the stems of the words that can identify something."""
     return frozenset(stem(word) for word in WORD.findall(text.lower()) if word not in _PLAIN)
 
 
@@ -50,7 +51,7 @@ _FIGURE = re.compile(r"[^\w]*(\d[\d,]*(?:\.\d+)?)[^\w]*")
 
 @lru_cache(maxsize=1024)
 def folded(request: str, spans: tuple[Span, ...]) -> tuple[str, ...]:
-    """Return the user's words in these ranges, normalised."""
+    """Return the user's words in these ranges, normalised and joined."""
     return tuple(fold(request[span.start : span.end]).strip(_TRIM) for span in spans)
 
 
@@ -64,12 +65,13 @@ def closeness(
     apart: Collection[str] = (),
     own: Mapping[str, str] | None = None,
 ) -> int:
-    """Return a score for how closely the user's words match a record.
+    """Return a score for how well the user's words match a record. 0 if any word does not match.
 
-    A word that matches a short field scores 4, or 5 with `exactly` if it is the whole field. A match with part of a
-    short field scores 3, with any other field 2, and with the tool's arguments 1. The result is 0 if any word does not
-    match. `but` is the field from which a value was taken and is treated as a long field. If `apart` is given, its
-    names must match one of the fields in `own`.
+    Each word scores 4 for a match with a short field, or 5 with `exactly` if it is the whole field; 3 for a match with
+    part of a short field; 2 for any other field; and 1 for the look-up's arguments.
+
+    `but` is the field from which a value was taken, and is treated as a long field. If `apart` is given, its names must
+    match a field in `own`.
     """
     found = 0
     short = [value for name, value in fields.items() if not is_prose(value) and not (but and name == but)]
@@ -89,17 +91,18 @@ def closeness(
 
 @lru_cache(maxsize=1024)
 def is_name(words: str) -> bool:
-    """Whether the words look like a name or a number, rather than a description."""
+    """Whether the words look like a name or a number and not like a description."""
     return any(each.isupper() or each.isdigit() or each in "@._/-" for each in words)
 
 
 def names(words: str, value: str) -> int:
-    """Return a score for how well the user's words name a value. Both must be normalised.
+    """Return a score from 0 to 3 for how well the user's words name a value. Both must be normalised.
 
-    3: the words are the whole value. 2: they match as other forms of the same words, dates or numbers. 1: only part of
-    the value matches, or the words are joined without spaces as in an address. 0: there is no match. For example, the
-    name `activities` fully matches a file called `activities`, but only partly matches one called `tips for
-    activities`.
+    3: the words are the whole value. 2: they are the whole value in another form of the words, dates or numbers. 1:
+    they match part of the value, or are joined without spaces as in an address. 0: no match.
+
+    For example, the name `activities` fully matches a file called `activities`, but only partly matches one called
+    `tips for activities`.
     """
     if not words or not value:
         return 0
@@ -122,7 +125,7 @@ def _named(words: str, value: str) -> int:
         return 2 if spelling.said_in(value) else 0
     mine, other = telling_stems(said), telling_stems(plain)
     if any(each[-1].isdigit() for each in other):
-        # Treat `draft2` as a draft.
+        # Ignore the number at the end, so that `draft` matches `draft2`.
         other |= {stem(each.rstrip("0123456789")) for each in other if not each.isdigit()}
     if mine and mine <= other:
         return 2
@@ -131,9 +134,9 @@ def _named(words: str, value: str) -> int:
 
 
 _KEPT = 100
-"""The maximum length of a value whose comparisons are cached. Longer values are treated as running text."""
+"""The maximum length of a value whose comparisons are cached. Longer values are running text."""
 _JOINED = 5
-"""The minimum length of a name that may match words joined without spaces."""
+"""The minimum length of a name that may match as words joined without spaces."""
 
 
 def _is_run_together(words: str, value: str) -> bool:
@@ -145,7 +148,7 @@ def _is_run_together(words: str, value: str) -> bool:
 
 
 def _is_of_month(day: str, words: str) -> bool:
-    """Whether the words name the month of this date but no day."""
+    """Whether the words name the month of this date, but no day."""
     month = int(day[5:7])
     if not 1 <= month <= len(MONTHS) or not _MONTH.fullmatch(words):
         return False
@@ -154,7 +157,7 @@ def _is_of_month(day: str, words: str) -> bool:
 
 
 def _is_day(day: str, words: str) -> bool:
-    """Whether the words name the day of the month but no month, as in "the 1st"."""
+    """Whether the words name the day of the month, but no month, as in "the 1st"."""
     said = _ORDINAL.fullmatch(words)
     return said is not None and int(said[1]) == int(day[8:10])
 

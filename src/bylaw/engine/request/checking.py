@@ -1,4 +1,6 @@
-"""Checks a call's arguments against one action of a request. Each value's source determines the checks."""
+"""Checks the arguments of a call against one action of a request. How an argument is checked depends on the source of
+its value.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,8 +38,10 @@ def strange_name(
     saying: Saying,
     is_approved: Callable[[str], bool],
 ) -> str:
-    """Return a link, address or long code in the text that neither the user nor a source contains, or ''. Opened pages
-    are no source of links, because their authors could redirect people.
+    """Return a link, address or long code in the text that neither the user nor a source contains. Empty if there is
+    none.
+
+    Opened pages do not count as a source of links, because their authors could redirect people.
     """
     pages = {name for name, tool in view.tools.items() if fetches(tool)}
     for name in _names_in(text):
@@ -69,7 +73,7 @@ class Check:
     def __init__(self, view: View, tool: Tool, deed: Deed, *, approved: Approved, quoted: str = "") -> None:
         """`approved` reports whether a value appeared in an earlier call that the user requested.
 
-        `quoted` is a text whose instructions the user told the agent to follow. The agent's own text may quote it.
+        `quoted` is a text whose instructions the user told the agent to follow. Text written by the agent may quote it.
         """
         self._view, self._tool, self._deed, self._approved = view, tool, deed, approved
         self._kinds = kinds_of(tool)
@@ -96,14 +100,16 @@ class Check:
                     found.append(self._objection("in_part", slot, str(given)))
                     continue
                 values = parts_of(given, self._tool)
-                # A list of people may also contain the user.
+                # A list of people may include the user, even if the request does not.
                 others = [value for value in values if len(values) < 2 or not self._is_the_users_own(value)]
                 against = (self._object(slot, kind, each, arguments) for each in others)
                 found += [each for each in against if each is not None][:1]
         return found or [*self._object_to_combination()]
 
     def _object_to_combination(self) -> Iterator[Objection]:
-        """Object if several arguments each have several stated values. Code does not know which belong together."""
+        """Object if the user stated several values for each of several arguments, because code cannot tell which belong
+        together.
+        """
         several = [
             slot
             for slot in self._deed.slots
@@ -116,7 +122,7 @@ class Check:
             yield Objection("in_part", slot.name, "one of several values")
 
     def _unlisted(self, name: str, kind: ParameterKind) -> Slot:
-        """Return how to fill an argument that the request does not mention. Only free text may have any value."""
+        """Return how to fill an argument that the request does not mention. Only running text may have any value."""
         return Slot(name, "free" if kind == "text" else "open")
 
     def _object(self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]) -> Objection | None:
@@ -131,7 +137,7 @@ class Check:
         if slot.said and self._saying.is_at_another_time(slot, kind, str(value)):
             return self._objection("not_said", slot, value)
         if slot.said and self._saying.is_fixed(slot, kind, value):
-            # The user stated the time, and that it must be free.
+            # The user stated the time and that the time must be free.
             return self._objection("in_part", slot, value) if slot.clear else None
         if slot.fill == "said":
             return self._object_to_part(slot, kind, value, arguments)
@@ -150,7 +156,7 @@ class Check:
     def _object_to_part(
         self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]
     ) -> Objection | None:
-        """Object to a value that contains the user's words but is longer, such as an entity's full name."""
+        """Object to a value that contains more than the user's words, such as an entity's full name."""
         is_in_part = self._saying.is_in_part(slot, kind, value)
         if not is_in_part and not self._saying.is_longer(slot, value):
             return self._objection("not_said", slot, value)
@@ -161,14 +167,16 @@ class Check:
         return self._objection("in_part" if is_in_part or (kind == "name" and is_full) else "not_said", slot, value)
 
     def _is_optional(self, name: str, kind: str) -> bool:
-        """Whether a call works without this argument, so that only the user may ask for it."""
+        """Whether the call works without this argument, so that only the user may request the argument."""
         if kind in ("number", "moment"):
             return name not in self._tool.required
         return kind in ("link", "address", "name")
 
     def _may_be_added(self, value: str | float, arguments: Mapping[str, Any]) -> bool:
-        """Whether the agent may add this value: the user's own address, a whole value in another argument's source, or
-        a part of a named record, such as the recipient of a standing order.
+        """Whether the agent may add a value that the user did not mention.
+
+        This is allowed for the user's own address, for a whole value from another argument's source, and for part of a
+        named record, such as the recipient of a standing order.
         """
         if self._is_the_users_own(value):
             return True
@@ -183,7 +191,9 @@ class Check:
         )
 
     def _object_to_text(self, slot: Slot, text: str, arguments: Mapping[str, Any]) -> Objection | None:
-        """Object if the text omits required words, or contains a link, address or account that no source shows."""
+        """Object to a text that omits required words, or that contains a link, address or account which no source
+        shows.
+        """
         written = (str(each) for name, each in arguments.items() if self._kinds.get(name) == "text")
         whole = fold(" \n ".join(written))
         if unsaid := next((words for words in self._view.words(slot.must) if not says(words, whole)), ""):
@@ -200,8 +210,8 @@ class Check:
         return None if number is None else object_to_amount(self._view, self._naming, slot, number, is_one=is_one)
 
     def _unsettled(self, slot: Slot) -> Why | None:
-        """Return the objection to a value that only the second look can settle: one of several, one whose record has a
-        limit, or a free time.
+        """Return the objection to a value that only the second look can resolve: one of several values, a value from a
+        record with a limit, or a time that must be free.
         """
         is_limited = any(slot.fill == "found" or not fits(each.field, slot.name) for each in slot.limits)
         if slot.choice is not None or is_limited:
@@ -220,7 +230,7 @@ class Check:
         return any(sight.source == "record" for sight in self._view.sights(value, confirmed=True))
 
     def _is_the_users_own(self, value: str | float) -> bool:
-        """Whether an address is the user's own: every record of the user's data contains it."""
+        """Whether an address is the user's own, because it occurs in every record about the user."""
         return any(
             sight.source == "record" and self._view.around(sight).in_every_record(str(value), sight.field)
             for sight in self._view.sights(plain_link(value))

@@ -1,7 +1,7 @@
 """Checks amounts, dates and limits against the user's words and the results.
 
-Code finds a value in the places that the user named. Which of several values is meant, such as the cheapest one, and
-whether a value was calculated correctly, is settled by the second look (`meaning`).
+Code checks that a value occurs in the places that the user named. The second look (`meaning`) checks which of several
+values is meant, such as the cheapest, and whether a value was calculated correctly.
 """
 
 import re
@@ -23,8 +23,10 @@ _CLOCK = re.compile(r"(\d\d?):(\d\d)")
 
 
 def object_to_amount(view: View, naming: Naming, slot: Slot, number: float, *, is_one: bool) -> Why | None:
-    """Return why an amount may not be the requested one, or None. An amount that the user did not state must not exceed
-    twice the largest stated or shown amount. `is_one` means that the action is performed only once.
+    """Return why an amount may not be the requested one, or None if there is no objection.
+
+    An amount that the user did not state must not exceed twice the largest amount stated or shown. `is_one` means that
+    the action is performed only once.
     """
     named = [source for source in slot.sources if source.named]
     if slot.factor or slot.plus:
@@ -39,8 +41,10 @@ def object_to_amount(view: View, naming: Naming, slot: Slot, number: float, *, i
 
 
 def object_to_moment(view: View, naming: Naming, slot: Slot, value: str | float) -> Why | None:
-    """Return why a date may not be the requested one, or None. The user must have stated the date or results must show
-    it. If the user stated another date, only texts that the user named are considered.
+    """Return why a date may not be the requested one, or None if there is no objection.
+
+    The user must have stated the date, or results must show it. If the user stated a different date, only results from
+    sources that the user named count.
     """
     day = DAY.match(str(value))
     if day is None or view.is_said(day[0]):
@@ -63,7 +67,9 @@ def object_to_moment(view: View, naming: Naming, slot: Slot, value: str | float)
 
 
 def lasts(arguments: Iterable[object], minutes: int) -> bool:
-    """Whether the first and the last of these times are this many minutes apart, if there are two."""
+    """Whether the time between the first and the last of these times is this many minutes. True if there are fewer than
+    two times.
+    """
     moments = sorted(each for each in map(_moment, map(str, arguments)) if each is not None)
     return len(moments) < 2 or (moments[-1] - moments[0]).total_seconds() == 60 * minutes
 
@@ -76,7 +82,7 @@ def _moment(told: str) -> datetime | None:
 
 
 def is_beyond(limit: Limit, told: str) -> bool:
-    """Whether a limit excludes a value. Values that cannot be compared are not excluded."""
+    """Whether a value is outside the limit. False if the value and the limit cannot be compared."""
     for bound, is_least in ((limit.least, True), (limit.most, False)):
         if bound:
             mine, other = _alike(told, bound)
@@ -86,7 +92,7 @@ def is_beyond(limit: Limit, told: str) -> bool:
 
 
 def _alike(told: str, bound: str) -> tuple[float | None, float | None]:
-    """Return a value and a limit as comparable numbers: times of day, dates or plain numbers."""
+    """Return a value and a limit as comparable numbers, for times of day, dates or other numbers."""
     moment = _MOMENT.match(told)
     if clock := _CLOCK.fullmatch(bound):
         shown = _CLOCK.search(told) if moment is None or moment[4] else None
@@ -106,7 +112,7 @@ def _number(told: str) -> float | None:
 
 
 def fits(field: str, name: str) -> bool:
-    """Whether a field name from the model matches an argument's name. All names for times match each other."""
+    """Whether a field name from the model means the same as an argument's name. All time names match each other."""
     return bool(_stems(field) & _stems(name)) or (_is_moment(field) and _is_moment(name))
 
 

@@ -1,4 +1,4 @@
-"""Checks a call in code against the actions that a request needs. Each value's source determines its check."""
+"""Checks a call, in code, against the actions that a request needs. How a value is checked depends on its source."""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
@@ -22,15 +22,16 @@ from bylaw.text.folding import fold
 from bylaw.trace.event import Call
 
 Delegating = Literal["ask", "follow"]
-"""Whether the user is asked about the requests of a document that the agent is to follow, or code checks them."""
+"""What happens to instructions in a document that the agent is to follow: the user is asked, or code checks them."""
 HANDED_OVER = "The text that the user hands over to:"
-"""In a question, separates the user's words from the text that they tell the agent to follow."""
+"""The line in a question to the model that separates the user's words from the text that they tell the agent to follow.
+"""
 _WHICH = frozenset(("not_found", "not_chosen", "left_out", "as_shown", "unsaid", "in_part"))
-"""Objections to the choice between several values. All other objections concern the source of a value."""
+"""Objections about which of several values was chosen. All other objections concern where a value comes from."""
 
 
 class Held(NamedTuple):
-    """A call checked against one action in a request."""
+    """A call that was checked against one action of a request."""
 
     call: Call
     deed: Deed
@@ -39,16 +40,18 @@ class Held(NamedTuple):
     asked: tuple[Span, ...]
     """The user's words that ask for the action."""
     approved: Approved
-    """Reports whether a value appeared in an earlier call that the user requested."""
+    """Whether a value appeared in an earlier call that the user requested."""
     is_handed_over: bool = False
     """Whether the action comes from instructions that the user told the agent to follow."""
     is_on_the_way: bool = False
-    """Whether a call that was not requested may be a step towards the request: it opens a page linked from a named
-    place, or its tool prepares other calls.
+    """Whether a call that was not requested may be a step towards the request, because it opens a page linked from a
+    source that the user named, or because its tool prepares other calls.
     """
 
     def places(self) -> set[int]:
-        """Return the steps of results that may provide values: named sources, and pages opened from them."""
+        """Return the steps of results from which values may come: sources that the user named, and pages opened from
+        them.
+        """
         naming = Naming(self.view)
         sources = [source for slot in self.deed.slots for source in slot.sources]
         return {
@@ -59,7 +62,7 @@ class Held(NamedTuple):
         }
 
     def shown(self) -> set[int]:
-        """Return the steps of `places`, and all results of each named tool of which none is among them."""
+        """Return the steps of `places`. For each named tool without a step in `places`, add all of its results."""
         found = self.places()
         for source in {source for slot in self.deed.slots for source in slot.sources if source.tool}:
             steps = {step for step, call, _ in self.view.results() if call.tool == source.tool}
@@ -72,7 +75,7 @@ class Held(NamedTuple):
         return bool(links) and self.approved(str(call.arguments.get(links[0], "")))
 
     def may_be_meant(self) -> bool:
-        """Whether there are no objections, or only objections that the results can resolve."""
+        """Whether the call may be what the user means: the results can resolve any objections."""
         if self.is_on_the_way:
             return True
         return all(each.why in _WHICH for each in self.objections) and all(map(self._can_settle, self.objections))
@@ -80,9 +83,9 @@ class Held(NamedTuple):
     def _can_settle(self, objection: Objection) -> bool:
         """Whether the results can resolve an objection.
 
-        Code has found a value with the objection `not_chosen`. Any other value must appear in a place that the request
-        names, or a tool must have been called with the value in that place. Numbers, dates and text may also be derived
-        from the results.
+        For `in_part` and `not_chosen`, they can, because code has already found the value. Any other value must appear
+        in a source that the request names, or must have been used in a call whose result is such a source. Numbers,
+        dates and text may also be derived from the results.
         """
         tool = self.view.tools[self.call.tool]
         kind = kinds_of(tool).get(objection.argument, "name")
@@ -115,15 +118,17 @@ class Keeping:
         *,
         delegation: Delegating = "ask",
     ) -> None:
-        """`read` is also used for texts that the user tells the agent to follow."""
+        """`read` also reads texts that the user tells the agent to follow."""
         self._tools, self._read, self._provenance = tools, read, provenance
         self.follows = delegation == "follow"
 
     def hold(
         self, call: Call, allowance: Allowance, request: str, *, before: int, approved: Approved
     ) -> Iterator[Held]:
-        """Check the call against each action for its tool: first those of the request, then those of texts that it
-        refers to. `request` contains the user's words before the step `before`. For `approved`, see `Check`.
+        """Check the call against each action for its tool, first the actions of the request, then those of texts that
+        the request refers to.
+
+        `request` contains the user's words before the step `before`. `approved` is explained in `Check`.
         """
         tool = self._tools[call.tool]
         view = View(self._provenance, self._tools, request, before)
@@ -142,7 +147,8 @@ class Keeping:
             objections = [Objection("not_asked", deed.slots[0].name)]
             yield Held(call, deed, view, objections, deed.asked, approved, is_on_the_way=True)
         if tool.prepares and not allowance.deeds_of(call.tool):
-            # Only a model can confirm a call that the user did not request, so all its arguments are in question.
+            # The user did not request this call. Only a model can confirm such a call, so all its arguments are in
+            # question.
             objections = [Objection("not_asked", name) for name in call.arguments]
             deed = _preparing(tool, allowance)
             held = Held(call, deed, view, objections, deed.asked, approved, is_on_the_way=True)
@@ -151,7 +157,7 @@ class Keeping:
 
 
 def _opening(tool: Tool, allowance: Allowance) -> Deed | None:
-    """Return the action for opening a linked page. None if the user named no place from which the link can come."""
+    """Return the action for opening a linked page. None if the user named no source from which the link could come."""
     deed = _preparing(tool, allowance)
     return deed if fetches(tool) and deed.slots else None
 
@@ -164,8 +170,10 @@ def _preparing(tool: Tool, allowance: Allowance) -> Deed:
 
 
 def _is_known(held: Held, tool: Tool) -> bool:
-    """Whether a link in the call comes from the user or a place that they named, and no other value from elsewhere. A
-    value without a source was made up by the agent and is judged by a model.
+    """Whether the call's link comes from the user or from a source that they named, and no other value comes from
+    elsewhere.
+
+    A value that occurs nowhere was made up by the agent. A model judges such values, so they are accepted here.
     """
     view, links = held.view, _links(tool)
     places = held.places() if links else set[int]()

@@ -1,8 +1,8 @@
 """The second look: a model reads the results and decides whether a call is what the user means.
 
-The allowance for a request is determined before any result is read. It specifies the sources of a value, but it rarely
-says which of their values is meant. Code restricts a call to those sources. A model then sees the user's words, the
-results and the call, and gives an answer for each argument. The model can reject a call and choose among a source's
+The allowance for a request is determined before any result is read. It names the source of each value, but it rarely
+says which of the source's values is meant. Code restricts a call to those sources. A model then sees the user's words,
+the results and the call, and gives an answer for each argument. The model can reject a call and choose among a source's
 values. It cannot change the sources, because strangers may have written the results.
 """
 
@@ -16,7 +16,9 @@ from bylaw.engine.request.keeping import Held
 from bylaw.engine.request.values import View
 
 _MOST = 60_000
-"""The maximum number of characters of results to give to a model. If there are more, the user is asked instead."""
+"""The maximum number of characters of results to give to a model. If there are more, the user is asked instead of the
+model.
+"""
 
 
 class Shown(Struct, frozen=True):
@@ -26,7 +28,7 @@ class Shown(Struct, frozen=True):
 
 
 class Doubt(Struct, frozen=True):
-    """A call that needs the second look."""
+    """A call about which a model is asked, because code cannot tell whether it is what the user means."""
 
     request: str
     tool: str
@@ -34,25 +36,29 @@ class Doubt(Struct, frozen=True):
     asked: tuple[str, ...]
     shown: tuple[Shown, ...]
     unsettled: tuple[str, ...] = ()
-    """The arguments that code objects to unless the model confirms them."""
+    """The arguments to which code objects unless the model confirms them."""
     is_preparing: bool = False
-    """Whether the user did not request the call. The question is then whether the request needs it."""
+    """Whether the user did not request the call. The model is then asked whether the request needs the call."""
 
 
 class RequestModel(Protocol):
     """Answers the two questions about a request: what it allows, and which values the user means."""
 
     def read(self, text: str) -> Allowance:
-        """Return what the user's words allow. Without an answer, `unread` contains the reason."""
+        """Return what the user's words allow. If the model does not answer, `unread` says why."""
         ...
 
     def look(self, doubt: Doubt) -> Mapping[str, bool] | None:
-        """Return whether the user means each argument's value, without unclear ones. None without an answer."""
+        """Return, for each argument, whether the user means its value. Unclear arguments are left out. None if the
+        model does not answer.
+        """
         ...
 
 
 def settle(held: Held, model: RequestModel | None) -> list[Objection]:
-    """Return the objections to a call after the second look. If the model does not answer, the user is asked."""
+    """Return the objections to a call after a model has read the results. If the model does not answer, the user is
+    asked.
+    """
     arguments = held.call.arguments
     unsettled = tuple(each.argument for each in held.objections)
     asked = tuple(name for name in arguments if held.is_handed_over or name in unsettled or not _is_stated(held, name))
@@ -72,7 +78,7 @@ def settle(held: Held, model: RequestModel | None) -> list[Objection]:
 
 
 def _is_left_open(held: Held, name: str) -> bool:
-    """Whether the request leaves an argument to the agent. Only a model can object to it."""
+    """Whether the request leaves an argument to the agent, so that only a model can object to it."""
     slot = held.deed.slot(name)
     return slot is None or slot.fill == "free"
 
@@ -83,7 +89,9 @@ def _is_stated(held: Held, name: str) -> bool:
 
 
 def _shown(places: set[int], view: View) -> Iterator[Shown]:
-    """Yield the results at these steps, and results of tools that vouch for all their fields."""
+    """Yield the results at these steps and, from any step, the results of read-only tools declared reliable for all
+    fields.
+    """
     for step, call, text in view.results():
         tool = view.tools.get(call.tool)
         if step in places or (tool is not None and tool.effect == "read" and tool.trusts("")):

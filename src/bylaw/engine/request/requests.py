@@ -20,13 +20,13 @@ _NO_MODEL = "no model is set up to read requests"
 
 
 class Granted(Struct, frozen=True, omit_defaults=True):
-    """A model's reading of a request, as stored in the log: with ranges of the user's words, without quotes."""
+    """A model's reading of a request, as stored in the log. It has ranges of the user's words in place of quotes."""
 
     messages: int
     """The number of user messages on which the reading is based."""
     allowance: Allowance
     text: str = ""
-    """A digest of these messages. It also covers a text that the user told the agent to follow, if that was read."""
+    """A digest of these messages and, if the user told the agent to follow a text and it was read, of that text."""
 
 
 class Requests:
@@ -41,7 +41,7 @@ class Requests:
         delegation: Delegating = "ask",
         known: Iterable[Granted] = (),
     ) -> None:
-        """Without a `model`, every request is undetermined. `known` contains the model's earlier answers."""
+        """Without a `model`, every request is undecided. `known` contains the model's earlier answers."""
         self._ledger = ledger
         self._model = model
         self._provenance = ledger.provenance(context)
@@ -49,18 +49,19 @@ class Requests:
         self.granted: list[Granted] = []
         """The model's answers, in the order of the questions."""
         self._allowances: dict[int, Allowance] = {}
-        """Allowances keyed by the number of user messages."""
+        """Allowances by the number of user messages on which they are based."""
         self._texts: dict[str, Allowance] = {}
-        """Allowances keyed by the digest of the user's words and the instructions that they told the agent to follow.
-        """
+        """Allowances by a digest of the user's words and of the instructions that they told the agent to follow."""
         self.know(known)
         self._unread: dict[int, Allowance] = {}
-        """Requests that the model has not answered. The model is asked again at the next call."""
+        """Requests to which the model gave no answer. It is asked again at the next call."""
         self._spending = Spending(ledger)
         self._text = (0, "")
-        """The number and text of the user's messages at the last request."""
+        """The number of user messages at the last request, and their text."""
         self._found: dict[CallRecord, tuple[Objection, ...]] = {}
-        """Objections to each call. Not keyed by step: while a call is judged, its actions take later steps."""
+        """Objections by call. The step is not the key, because the actions of a call have different steps while it is
+        judged.
+        """
 
     def know(self, granted: Iterable[Granted]) -> None:
         for each in granted:
@@ -75,7 +76,7 @@ class Requests:
         return self.allowance(self._ledger.step) if self._ledger.said else None
 
     def allowance(self, before: int) -> Allowance:
-        """Return what the user's words before a step allow. Only later words from the user can allow more."""
+        """Return what the user's words before a step allow. Nothing but later words from the user can allow more."""
         count = self._count(before)
         found = self._allowances.get(count)
         if found is None:
@@ -95,7 +96,7 @@ class Requests:
         return Allowance(unread=_NO_MODEL) if self._model is None else self._model.read(text)
 
     def _handed_over(self, text: str) -> Allowance:
-        """Return what a text allows if the user told the agent to follow it. The model is asked only once."""
+        """Return what a text allows that the user told the agent to follow. The model is asked once per text."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         found = self._texts.get(digest)
         if found is None:
@@ -106,7 +107,7 @@ class Requests:
         return found
 
     def digest(self, before: int) -> str:
-        """Return the log's id for the allowance before a step."""
+        """Return the id, in the log, of the allowance before a step."""
         found = self.allowance(before)
         return "" if found.unread else found.digest
 
@@ -126,11 +127,11 @@ class Requests:
         return len(said) if not said or said[-1][0] < before else bisect_left(said, before, key=lambda each: each[0])
 
     def keeps(self, at: CallRecord) -> bool | NoValue:
-        """Whether the user asked for a call. UNSEEN if only the user can tell."""
+        """Whether the user asked for a call. UNSEEN if the user must be asked."""
         return UNSEEN if self.objections(at) else True
 
     def objections(self, at: CallRecord) -> tuple[Objection, ...]:
-        """Return the objections to a call. Empty if the user asked for the call."""
+        """Return the reasons why the request does not cover a call. Empty if the user asked for the call."""
         found = self._found.get(at)
         if found is None:
             self._unread.clear()

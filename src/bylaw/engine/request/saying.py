@@ -22,11 +22,13 @@ _CURRENCY = re.compile(rf"^{_NAMES}|{_NAMES}$")
 
 class Saying:
     def __init__(self, view: View, *, quoted: str) -> None:
-        """`quoted` is the text that the user told the agent to follow. The agent's own texts may quote it."""
+        """`quoted` is a text that the user told the agent to follow. Text written by the agent may quote it."""
         self._view, self._quoted = view, fold(quoted)
 
     def is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether a value equals the one that the user's words specify. Occurring in the words is not enough."""
+        """Whether a value equals the one that the user's words specify. It is not enough that the value occurs in the
+        words.
+        """
         if slot.value is not None and kind in ("flag", "moment", "number"):
             return _is_same(slot.value, value)
         quotes = self._view.words(slot.said)
@@ -43,7 +45,7 @@ class Saying:
         return kind != "text" and any([*map(fold, identifiers(words))] == [bare] for words in quotes)
 
     def is_in_part(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether the words also specify other values, or only part of the value, as in "on the 27th"."""
+        """Whether the words also specify other values, or specify only part of this value, as in "on the 27th"."""
         quotes = self._view.words(slot.said)
         if kind == "moment":
             return any(_may_be_day(str(value), words) for words in _joined(quotes))
@@ -54,7 +56,7 @@ class Saying:
         return spelling is not None and any(spelling.said_in(words) for words in quotes)
 
     def is_longer(self, slot: Slot, value: str | float) -> bool:
-        """Whether a value contains the words that specify it."""
+        """Whether a value contains the user's words that specify it, and more."""
         bare = fold(str(value))
         return any(len(words) > 2 and occurs(words, bare) >= 0 for words in self._view.words(slot.said))
 
@@ -62,12 +64,16 @@ class Saying:
         return self._view.is_said(value)
 
     def is_quoted(self, words: str) -> bool:
-        """Whether the agent's words come from the user or from instructions that the user told the agent to follow."""
+        """Whether text written by the agent is quoted from the user, or from instructions that the user told the agent
+        to follow.
+        """
         spelling = spell(words) if self._quoted else None
         return self.is_user_word(words) or (spelling is not None and spelling.said_in(self._quoted))
 
     def is_at_another_time(self, slot: Slot, kind: str, value: str) -> bool:
-        """Whether a time has the wrong time of day. If the user named a date, the time must fall on that date."""
+        """Whether a time differs from the time of day that the user stated. If the user named a date, a different date
+        also counts.
+        """
         if any(limit.field == slot.name and is_beyond(limit, value) for limit in slot.limits):
             return True
         if kind == "moment" and (meant := CLOCK.search(str(slot.value))):
@@ -79,7 +85,7 @@ class Saying:
 
 
 def _is_same(meant: str | float | bool, given: str | float) -> bool:
-    """Whether a value and the user's words mean the same number, time or word. Seconds are ignored."""
+    """Whether a value and the user's words mean the same number, time or word. Seconds are not compared."""
     if isinstance(meant, bool) or (one := number_of(meant)) is None or (other := number_of(given)) is None:
         one, other = (fold(str(each)).replace("t", " ") for each in (meant, given))
         return bool(one) and (one == other or (DAY.match(one) is not None and other.startswith(one)))
@@ -87,7 +93,7 @@ def _is_same(meant: str | float | bool, given: str | float) -> bool:
 
 
 def _joined(quotes: Sequence[str]) -> list[str]:
-    """Return the quotes, and dates assembled from several quotes, such as "the 10th to the 13th" and "of June"."""
+    """Return the quotes, and dates formed by several quotes together, such as "the 10th to the 13th" and "of June"."""
     if len(quotes) < 2:
         return [*quotes]
     ordinals = _ORDINAL.findall(" ".join(quotes))
@@ -95,7 +101,7 @@ def _joined(quotes: Sequence[str]) -> list[str]:
 
 
 def _is_only_day(value: str, words: str) -> bool:
-    """Whether the words name this time's date and no other date. Also true for a time of day without a date."""
+    """Whether the words name the date of this time and no other. Also true for a time of day without a date."""
     day = DAY.match(value)
     spelling = spell(day[0] if day else value)
     named = {(each.month, each.day) for each in days(words)}
@@ -103,7 +109,7 @@ def _is_only_day(value: str, words: str) -> bool:
 
 
 def _may_be_day(value: str, words: str) -> bool:
-    """Whether the words also name other dates, or leave out the month or week of this time."""
+    """Whether the words may mean this time's date but also name other dates, or leave out the month or week."""
     day = DAY.match(value)
     if day is None:
         return False
@@ -115,7 +121,7 @@ def _may_be_day(value: str, words: str) -> bool:
 
 
 def _is_only_number(number: float, words: str) -> bool:
-    """Whether the words are only this number, in digits or spelled out, possibly with a currency."""
+    """Whether the words consist only of this number, in digits or spelled out, possibly with a currency."""
     spelling = spell(number)
     bare = _CURRENCY.sub("", words).strip()
     return spelling is not None and (figure(bare) == Decimal(repr(number)) or spelling.is_written_out(bare))

@@ -1,4 +1,6 @@
-"""Determines which requests earlier calls may have used. A request permits one call per tool and target."""
+"""Determines which requested actions earlier calls may already have used. A request permits one call per tool and
+target.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
@@ -15,7 +17,7 @@ from bylaw.trace.event import Call
 
 Target = tuple[str, ...]
 Fitting = Callable[[CallRecord, int], Sequence[Held]]
-"""Returns the requested actions that a call may perform, judging by what was known just before a step."""
+"""Returns the requested actions that a call may perform, based on what was known just before the step."""
 
 
 class Spending:
@@ -24,12 +26,13 @@ class Spending:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._first: dict[str, int] = {}
-        """The step of each tool's first write, taken from the first `_sorted` writes."""
+        """The step of each tool's first write among the writes read so far. `_sorted` is the number of these writes."""
         self._sorted = 0
         self._made: dict[tuple[int, Target], list[CallRecord]] = {}
-        """The writes that may have had a given target, by action and target."""
+        """The writes that may have had a given target, keyed by action and target."""
         self._seen: dict[int, tuple[Deed, int]] = {}
-        """Actions by Python id, which stays unique because they are kept, with the number of their writes in `_made`.
+        """Actions by Python id, each with the number of writes that were searched for it. Keeping the action keeps its
+        id unique.
         """
 
     def has_earlier(self, at: CallRecord) -> bool:
@@ -39,8 +42,10 @@ class Spending:
         return self._first.get(at.call.tool, at.step) < at.step
 
     def unused(self, at: CallRecord, tool: Tool, fitting: Fitting) -> list[Held]:
-        """Return the actions that this call may use. Of the messages that request the call, the latest counts. A call
-        uses one action that it fits exactly. Otherwise, all actions that it may fit must be unused.
+        """Return the requested actions that this call may use.
+
+        If several messages request the call, the latest one counts. A call uses one action if it fits that action
+        exactly. Otherwise, none of the actions that it may fit may have been used.
         """
         fits = fitting(at, at.start)
         exact = _exact(fits)
@@ -64,7 +69,9 @@ class Spending:
     def _earlier(
         self, at: CallRecord, tool: Tool, deeds: Sequence[Deed], since: int
     ) -> Iterator[tuple[CallRecord, set[int]]]:
-        """Yield the earlier calls that may have run, each with the ids of the actions whose target they may share."""
+        """Yield earlier calls that may have run, each with the ids of the actions for which it may have had the target
+        of this call.
+        """
         found: dict[int, tuple[CallRecord, set[int]]] = {}
         for deed in deeds:
             for target in _targets(deed, tool, at.call):
@@ -95,8 +102,9 @@ class Spending:
 
 
 def new_words(said: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield the user's messages with their steps. An immediate repetition is not a new request, but the same words
-    after other messages are.
+    """Yield the user's messages with their steps, without immediate repetitions.
+
+    An immediate repetition is not a new request. The same words after a different message are.
     """
     last = ""
     for step, text in said:
@@ -106,11 +114,11 @@ def new_words(said: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 _ANY: Target = ("\0any",)
-"""The target of a call with unreadable arguments. Such a call may have any target."""
+"""The target of a call with unreadable arguments, which may be any target."""
 
 
 def _targets(deed: Deed, tool: Tool, call: Call) -> Iterator[Target]:
-    """Yield the targets of a call for an action. If the action names only one target, all its calls share it."""
+    """Yield the targets of a call for an action. If the action names only one target, all its calls have it."""
     if not is_readable(call, tool):
         yield _ANY
         return
@@ -119,7 +127,7 @@ def _targets(deed: Deed, tool: Tool, call: Call) -> Iterator[Target]:
 
 
 def _names_several(slot: Slot, kind: str) -> bool:
-    """Whether a request names several targets for an argument, either one by one or as everything that matches."""
+    """Whether a request names several targets for an argument: it lists them, or asks for everything that matches."""
     named = {source.named for source in slot.sources}
     return kind in ("name", "address", "link") and (slot.every or len(slot.said) + len(named) > 1)
 

@@ -1,4 +1,4 @@
-"""The values in a call's arguments, and the dates and words in text, in comparable form."""
+"""The values in a call's arguments, and the dates and words in a text, in a form in which they can be compared."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ _A_DAY = re.compile(
 
 
 def parts_of(given: Any, tool: Tool | None = None) -> list[str | float]:
-    """Return an argument's values: list items, values of a record, or the addresses in running text."""
+    """Return the single values of an argument: list items, values of a record, or the addresses in running text."""
     if given.__class__ is not str and isinstance(given, (int, float)):
         return [given]
     if isinstance(given, str) and given.lstrip()[:1] == "[":
@@ -66,7 +66,9 @@ def ends_of(words: str) -> Iterator[str]:
 
 
 def says(words: str, text: str) -> bool:
-    """Whether text contains words. Dates, times and numbers match in any form; of other words, one is enough."""
+    """Whether the text contains the words. Dates, times and numbers match in any notation. For other words, one match
+    is enough.
+    """
     if occurs(words, text) >= 0:
         return True
     if said := days(words):
@@ -83,7 +85,7 @@ def says(words: str, text: str) -> bool:
 
 
 def _by_half_days(text: str) -> set[tuple[int, int]]:
-    """Return the times in the text, ignoring morning and afternoon. People seldom say which one they mean."""
+    """Return the times in the text on a 12-hour clock, because people seldom say morning or afternoon."""
     return {(hour % 12, minute) for hour, minute in times(text)}
 
 
@@ -104,14 +106,14 @@ def leaves_of(value: Any) -> Iterator[str | float]:
 
 
 def has_flags(value: Any) -> bool:
-    """Whether a list or record contains booleans. Quoted words cannot be equal to a boolean."""
+    """Whether a list or record contains booleans, to which quoted words can never be equal."""
     if isinstance(value, Mapping):
         return any(map(has_flags, cast("Mapping[str, Any]", value).values()))
     return isinstance(value, bool) or (isinstance(value, list) and any(map(has_flags, cast("list[Any]", value))))
 
 
 def given_words(arguments: Any) -> list[str]:
-    """Return the values in arguments as normalised words. Links lose their scheme."""
+    """Return the values in the arguments as normalised words, links without their scheme."""
     return [fold(str(plain_link(each))) for each in leaves_of(arguments)]
 
 
@@ -121,7 +123,7 @@ def is_code(name: str) -> bool:
 
 
 class View:
-    """The texts with which a call's values are compared, as of the step before the call."""
+    """The texts with which the values of a call are compared, as they were before the call."""
 
     def __init__(self, provenance: Provenance, tools: Mapping[str, Tool], request: str, before: int) -> None:
         """`request` contains the user's words, followed by any text that the user told the agent to follow."""
@@ -141,7 +143,7 @@ class View:
         return self.places(step_of(sight))
 
     def records(self, step: int) -> list[Mapping[str, str]]:
-        """Return the normalised records in a result, each as a mapping of fields."""
+        """Return the normalised records in a result, each as a mapping from field names to values."""
         places = self.places(step)
         return [places.fields(number) for number in range(len(places.records))]
 
