@@ -1,7 +1,7 @@
 """Determines whether the user agreed to a call: agreed, not agreed or undecided. Start at `consents`.
 
-`talk` collects the messages, and `card` shows a call to the user. `cards` and `answer` find the answer from the user.
-Code does not interpret free text. A model or a reviewer judges wording that the agent chose.
+`talk` collects the messages, and `card` shows a call to the user. `cards` and `answer` find the user's answer. Code
+does not interpret free text. If the agent chose its own wording, a model or a reviewer judges the answer.
 """
 
 from bylaw.consent.card import CardFacts, CardWords, Terms, card_facts, digest

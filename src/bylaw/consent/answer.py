@@ -1,4 +1,4 @@
-"""Classifies the user's answer as a plain yes, a plain no, or neither. A model or a reviewer reads answers that are
+"""Classifies the user's answer as a plain yes, a plain no, or neither. A model or a reviewer reads an answer that is
 neither.
 
 `answers.toml` lists the phrases, with one section per language. After a yes, the user may repeat the title of the
@@ -17,7 +17,7 @@ from msgspec import Struct, convert
 
 Said = Literal["yes", "no", "other"]
 Unclear = Literal["conditional", "other_language", "unclear"]
-"""The reason why an answer is neither yes nor no: it has a condition, an unsupported language, or another problem."""
+"""The reason why an answer is neither yes nor no: it has a condition, is in an unsupported language, or is unclear."""
 Kind = Literal["yes", "ok", "alone", "also", "unclear", "no", "thanks", "polite", "small"]
 
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u2032\u00b4\uff07]")
@@ -25,12 +25,12 @@ _THUMB = re.compile("(?:\U0001f44d|\u2705|\U0001f44c)[\U0001f3fb-\U0001f3ff\ufe0
 _FRIENDLY = re.compile(
     "[\U0001f600\U0001f601\U0001f603\U0001f604\U0001f60a\U0001f642\U0001f64f\U0001f389\u2764\ufe0f]+|(?<!\\S):-?\\)(?!\\S)"
 )
-"""Matches friendly emoji. Laughing and winking emoji do not match, because a yes may be a joke."""
+"""Matches friendly emoji. Laughing and winking emoji do not match, because with them a yes may be a joke."""
 _MARKS = re.compile(
     r"(?<![,.!;:])[,.!;:]++(?=\s|$)|[,.!;:](?=[\u3040-\u9fff\uac00-\ud7af])|(?<=\s)[-\u2010-\u2015\u2212]++(?=\s)|[\u2013-\u2015()\u00a1\u3001\u3002\uff01\uff0c\uff1a\uff1b]"
 )
 _UNSURE = re.compile("[?\u061f\uff1f\u037e]|\\.\\.|\u2026|~~|^\\s*>|[\ufeff\u200b-\u200f\u202a-\u202e]", re.MULTILINE)
-"""Matches a question mark, an ellipsis, and struck-out, quoted or hidden text."""
+"""Matches signs that a yes may not be meant: a question mark, an ellipsis, and struck-out, quoted or hidden text."""
 _LETTERS = re.compile(r"[^\W\d_]+")
 _JOINS = re.compile(r"[^\w\s'\u2019-]|\s(?:and|plus|und|et|y|e|en|oraz|i|ve)\s")
 """Matches a sign or a word that may join two actions in a title."""
@@ -40,30 +40,32 @@ _OTHER_SCRIPT = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\u3040-\u30ff\u34
 _AGREES = "\U0001f44d"
 """The thumbs-up and tick emoji, which mean yes in every language."""
 LONGEST = 200
-"""The maximum length of an answer. Longer text says more than yes or no."""
+"""The maximum length of an answer in characters. A longer text says more than yes or no."""
 _VERB_AND_IT = 2
 """The maximum number of words that repeat only the verb, as in "Yes, cancel it"."""
 _SHARE = 0.15
-"""The minimum share of common words for recognising the language of a text."""
+"""The minimum share of a language's common words in a text that is written in the language."""
 _SCRIPTS = {
     "ja": re.compile("[\u3040-\u30ff]"),
     "ko": re.compile("[\uac00-\ud7af]"),
     "zh": re.compile("[\u4e00-\u9fff]"),
 }
-"""Japanese comes first because Chinese has no kana."""
+"""The order matters: Japanese comes before Chinese, because Japanese text contains Chinese characters but only Japanese
+has kana.
+"""
 _UNSPACED = frozenset(("ja", "zh"))
 ENGLISH = frozenset(("en",))
 _NONE = frozenset[str]()
 
 
 class Shown(Struct, frozen=True):
-    """The text for the user, without the wording that all calls share."""
+    """The text shown to the user, without the phrases that are the same for all calls."""
 
     text: str
     languages: frozenset[str] = ENGLISH
-    """The languages of the pack's wording. An answer may repeat the title only in these languages."""
+    """The languages of the pack's wording. An answer may repeat the title only in one of these languages."""
     title: str = ""
-    """The pack's own words in the text. If empty, all words are the pack's own."""
+    """The part of the text that the pack's author wrote. If empty, the author wrote all of it."""
 
 
 class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,7 +95,9 @@ class Language:
         self.is_spaced = name not in _UNSPACED
         self._kinds: dict[str, Kind] = {_AGREES: "yes"}
         self.starts: dict[str, list[str]] = {}
-        """Phrases by first word, or by first character in scripts without spaces. The longest comes first."""
+        """Phrases by their first word or, in scripts without spaces, by their first character. The longest phrase comes
+        first.
+        """
         kinds: tuple[Kind, ...] = ("small", "polite", "thanks", "also", "alone", "ok", "yes", "no", "unclear")
         for kind in kinds:
             self._kinds |= dict.fromkeys(getattr(phrases, kind), kind)
@@ -107,7 +111,9 @@ class Language:
         return text[at:] if end < 0 else text[at:end]
 
     def match(self, text: str, at: int) -> tuple[Kind, str] | None:
-        """Return the longest phrase that starts at this position in a normalised text."""
+        """Return the kind of the longest phrase that starts at this position in a normalised text, and the phrase. None
+        if no phrase starts there.
+        """
         for phrase in self.starts.get(self._start_of(text, at), ()):
             end = at + len(phrase)
             is_joined = not self.is_spaced and not phrase[-1].isascii()
@@ -119,7 +125,7 @@ class Language:
         return wanted.intersection(text.split()) if self.is_spaced else frozenset(e for e in wanted if e in text)
 
     def is_context_needed(self, phrases: Iterable[str]) -> bool:
-        """Whether each phrase has a different meaning in another language."""
+        """Whether each of these phrases means something else in another language, so that the language matters."""
         shared = self.phrases.shared
         return all(each in shared or shared.issuperset(each.split()) for each in phrases)
 
@@ -139,7 +145,9 @@ def said(
     no: frozenset[str] = frozenset(),
     known: frozenset[str] = ENGLISH,
 ) -> Said:
-    """Classify an answer to the texts in `shown`. `yes` and `no` are the pack's answers, `known` its languages."""
+    """Classify an answer to the texts in `shown`. `yes` and `no` are additional answers from the pack, and `known`
+    contains the user's possible languages.
+    """
     if len(text) > LONGEST:
         return "other"
     words = bare(text)
@@ -194,7 +202,9 @@ def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, 
 
 
 def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
-    """Whether the words after a yes repeat the whole title, or the verb of a title with one part ("Yes, cancel it")."""
+    """Whether the words after a yes repeat the whole title. If the title has one part, its verb is enough ("Yes, cancel
+    it").
+    """
     title, small = bare(shown.title or shown.text), language.phrases.small
     words, own = ([each for each in some if each not in small] for some in (title.split(), echoes))
     if not own or _has_contrast(title, shown.languages):
@@ -207,13 +217,15 @@ def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
 
 
 def _has_contrast(title: str, written: frozenset[str]) -> bool:
-    """Whether a title contains a word such as "or". A yes may then mean only one half."""
+    """Whether a title contains a word such as "or". A yes may then refer to only one of the alternatives."""
     spoken = (languages()[name] for name in written | languages_of(title) | ENGLISH)
     return any(each.tokens(title, each.phrases.contrast) for each in spoken)
 
 
 def _is_no_ambiguous(words: str, shown: tuple[Shown, ...], known: frozenset[str]) -> bool:
-    """Whether a no may agree: "Leave it" after "Shall I leave it?", "No" after "Shall I say that you won't come?"."""
+    """Whether a no may mean agreement, as in "Leave it" after "Shall I leave it?", or "No" after "Shall I say that you
+    won't come?".
+    """
     asked = bare(" ".join(each.text for each in shown))
     spoken = [each for name, each in languages().items() if name in known]
     if any(each.tokens(asked, each.phrases.denial) for each in spoken):
@@ -238,7 +250,7 @@ def _begun_in(words: str) -> frozenset[str]:
 
 @cache
 def _first_words() -> Mapping[str, frozenset[str]]:
-    """Return the languages of phrases by their first word, or by their first character in scripts without spaces."""
+    """Return the languages by the first word of each phrase or, in scripts without spaces, by its first character."""
     found: dict[str, set[str]] = {}
     for name, language in languages().items():
         for start in language.starts:
@@ -264,7 +276,7 @@ def _first_kind(language: Language, words: str) -> Kind | None:
 
 @lru_cache(maxsize=2048)
 def is_courtesy(text: str) -> bool:
-    """Whether a message is only thanks or a greeting."""
+    """Whether a message consists only of thanks or a greeting."""
     if len(text) > LONGEST or _UNSURE.search(text):
         return False
     words = bare(text)
@@ -287,7 +299,9 @@ def _is_courteous(language: Language, words: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def languages_of(text: str, least: int = 1) -> frozenset[str]:
-    """Return the possible languages of a text, recognised by script or by `least` different common words."""
+    """Return the possible languages of a text. They are recognised by script, or by at least `least` different common
+    words.
+    """
     for name, script in _SCRIPTS.items():
         if script.search(text):
             return frozenset((name,))
@@ -311,7 +325,7 @@ def _common_words() -> Mapping[str, list[str]]:
 
 
 def bare(text: str) -> str:
-    """Normalise an answer: lower case, without friendly emoji, punctuation between words and extra spaces."""
+    """Return an answer in lower case, without friendly emoji, punctuation between words and extra spaces."""
     lower = _APOSTROPHES.sub("'", _FRIENDLY.sub(" ", _THUMB.sub(f" {_AGREES} ", text))).lower()
     lower = unicodedata.normalize("NFC", lower.replace("i\u0307", "i"))
     return " ".join(_MARKS.sub(" ", lower.replace("*", " ")).split())

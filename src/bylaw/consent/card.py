@@ -1,7 +1,7 @@
 """Shows a call to the user as a card or as a sentence from the pack, so that a plain yes is enough.
 
-The words come from the pack. Values come from agents, tools and users, who may try to mislead. A card shows each value
-on its own line. Values longer than a word are quoted, so that they cannot look like words from the pack.
+The wording comes from the pack. The values come from agents, tools and users, who may try to mislead. A card shows each
+value on its own line. A value longer than one word is quoted, so that it cannot look like wording from the pack.
 """
 
 import json
@@ -32,11 +32,11 @@ from bylaw.trace.event import Result
 
 
 class CardFacts(Struct, frozen=True):
-    """The facts that a card shows in addition to the arguments, or the required facts that are missing."""
+    """The facts that a card shows in addition to the arguments. If some are unknown, the facts that are missing."""
 
     values: Mapping[str, Any] = {}
     schemas: Mapping[str, Any] = {}
-    """The format of each value."""
+    """How to format each value: its title, currency and unit."""
     lacking: tuple[Fact, ...] = ()
     """Facts to look up first, including stale ones."""
     faults: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class CardFacts(Struct, frozen=True):
         return not self.lacking and not self.faults
 
     def plain(self) -> dict[str, Any]:
-        """Return the values as JSON. Values that look the same on a card have equal JSON."""
+        """Return the values as JSON. Two values that look the same on a card have the same JSON."""
         return {name: _plain(value) for name, value in self.values.items()}
 
 
@@ -55,14 +55,14 @@ NO_FACTS = CardFacts()
 
 
 def card_facts(call: CallRecord, ledger: Ledger) -> CardFacts:
-    """Evaluate a card's facts. A fact that a result in the same turn may contradict is missing."""
+    """Evaluate the facts for a card. A fact counts as missing if a result in the same turn may contradict it."""
     declared = ledger.schema.card_facts.get(call.call.tool, ())
     if call.tool is None or call.call.fault or not (declared or call.untold):
         return NO_FACTS
     arguments, seen = call.tool.fitted(call.call.arguments), SeenFacts(ledger, call, {})
     computed = {fact.name: fact.compute(arguments, seen) for fact in declared}
     if any(type(event) is Result for event in ledger.events[call.start : call.step]):
-        # A result in the same turn may have updated earlier facts.
+        # A result in the same turn may have changed earlier facts.
         seen = SeenFacts(ledger, replace(call, start=call.step), {})
         known = [fact for fact in declared if _is_known(computed[fact.name])]
         computed |= {fact.name: fact.compute(arguments, seen) for fact in known}
@@ -93,20 +93,21 @@ def _plain(value: Any) -> Any:
 
 
 _REMARKS = frozenset(words_of("reason reasons note notes comment comments remark summary description"))
-"""Arguments that are recorded but have no other effect. The user's consent does not depend on them."""
+"""Words for arguments that are recorded but have no other effect. Consent does not depend on such an argument."""
 
 
 class Terms(Struct, frozen=True):
-    """Arguments to leave out (`spared`) or always show (`wanted`), and how long consent lasts."""
+    """The arguments to leave out (`spared`) or to show in any case (`wanted`), and how long consent lasts."""
 
     spared: frozenset[str] = frozenset()
     wanted: frozenset[str] = frozenset()
     lifetime: float = 86_400.0
-    """The number of seconds for which consent to a sentence is valid, the same as for an approval."""
+    """The number of seconds for which consent to a sentence is valid. The default equals the lifetime of an approval.
+    """
 
 
 def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
-    """Return the arguments that a user agrees to, including nested values."""
+    """Return the arguments, with nested values, on which the user's consent depends."""
     return {
         name: value
         for name, value in given.items()
@@ -116,7 +117,7 @@ def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _is_remark(name: str) -> bool:
-    """Whether the name of an argument suggests a remark, as `cancel_reason` does and `email_summary_to` does not."""
+    """Whether an argument's name says that it is a remark, as `cancel_reason` does. `email_summary_to` does not."""
     words = words_of(name)
     return bool(words) and words[-1] in _REMARKS
 
@@ -124,7 +125,7 @@ def _is_remark(name: str) -> bool:
 LIFETIME = 3600.0
 """The default lifetime of a card in seconds."""
 CALL = "{call}"
-"""The placeholder for the tool's `put_as` in a question."""
+"""The placeholder in a question for the tool's `put_as` sentence."""
 ASKS = tuple(
     f"{lead}{CALL}{end}"
     for lead, end in (
@@ -148,7 +149,7 @@ _FIGURES = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,6})?")
 _LEAD = re.compile(
     r"(?:>\s*)*(?:#{1,6}\s+)?(?:(?:[-*+\u2022\u2023\u2013]|\d{1,2}[.)])\s+)?(?=[*_`]*(?:[^\W\d_]|[\u00a1\u00bf]))"
 )
-"""Matches Markdown at the start of a line: quotes, headings, bullets and numbers."""
+"""Matches Markdown at the start of a line: quote marks, headings, bullets and numbers."""
 _FENCE = re.compile(r"`{3,}\w*")
 _EMPHASIS = re.compile(
     rf"(?<![^\s(])(\*{{1,3}}|_{{1,3}}|`+)(?=\S)((?:{_QUOTE.pattern}|(?!\1)[^\"])+)(?<=\S)\1(?=[:;,.?!)]*(?:\s|$))"
@@ -162,21 +163,21 @@ _OVERLAY = 1
 
 
 class CardWords(Struct, frozen=True):
-    """The wording of a card in the language of the pack, and how long the card is valid."""
+    """The wording of cards in the pack's language, and how long a card is valid."""
 
     heading: str = "Please confirm:"
     question: str = "Shall I do this? Please answer yes or no."
     yes: tuple[str, ...] = ()
-    """Additional answers that mean yes. A card uses the first one in place of `true`."""
+    """Additional answers that mean yes. The first one also replaces `true` on a card."""
     no: tuple[str, ...] = ()
     lifetime: float = LIFETIME
     asks: tuple[str, ...] = ASKS
-    """Questions that can be answered with yes. `{call}` is replaced by the tool's `put_as`."""
+    """Questions to which the user can answer yes. `{call}` is replaced by the tool's `put_as` sentence."""
     decimal: str = "."
 
 
 def card_form(text: str) -> str:
-    """Normalise a text to compare cards: no extra spaces or Markdown. Quoted values stay unchanged."""
+    """Return a text in a form for comparing cards: without extra spaces and Markdown. Quoted values stay unchanged."""
     if text.isalnum():
         return text
     words: list[str] = []
@@ -184,7 +185,7 @@ def card_form(text: str) -> str:
         bare = line.strip()
         if _FENCE.fullmatch(bare):
             continue
-        # Text on the line before a value belongs to the value.
+        # Text that precedes a value on its line belongs to the value.
         lead = _LEAD.match(bare) if not words or words[-1][-1] not in ":," else None
         words += _words_of_line(bare[lead.end() :] if lead is not None else bare)
     return " ".join(words)
@@ -196,7 +197,7 @@ def _words_of_line(line: str) -> list[str]:
         if not found:
             break
     parts = _QUOTED_VALUE.split(line)
-    # Every second part is a quoted value.
+    # Odd positions contain the quoted values.
     parts[::2] = [_BULLET.sub(" ", part) for part in parts[::2]]
     return "".join(parts).split()
 
@@ -204,7 +205,9 @@ def _words_of_line(line: str) -> list[str]:
 def digest(
     tool: str, arguments: Mapping[str, Any], facts: CardFacts = NO_FACTS, spared: frozenset[str] = frozenset()
 ) -> str:
-    """Return the digest of a card. It depends on the tool, the arguments and the facts, but not on their order."""
+    """Return the digest of a card. It depends on the tool, the arguments and the facts, but not on the order of
+    arguments or facts.
+    """
     given = {name: value for name, value in arguments.items() if name not in spared}
     parts = [tool, msgspec.to_builtins(given), *([facts.plain()] if facts.values else [])]
     told = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
@@ -219,7 +222,7 @@ def card_text(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> str:
-    """Return the text of a card. Empty if it would be too long, have two identical labels or lack a fact."""
+    """Return the text of a card. Empty if it would be too long, two labels would be equal, or a fact is missing."""
     if not facts.is_known:
         return ""
     parameters = tool.parameters if tool is not None else {}
@@ -243,7 +246,9 @@ def sentences_in(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the pack's sentences for this call in a message, each with the part that is the pack's own wording."""
+    """Yield the pack's sentences for this call that occur in a message, each with the part that the pack's author
+    wrote.
+    """
     if tool is None:
         return
     given, schemas = {**arguments, **facts.values}, {**tool.parameters, **facts.schemas}
@@ -269,7 +274,7 @@ def sentences_in(
 
 
 def never_asks(phrase: str, tool: Tool, terms: Terms) -> str:
-    """Return why a `put_as` sentence can never match a call to its tool. Empty if it can."""
+    """Return the reason why a `put_as` sentence can never match a call to its tool. Empty if it can match."""
     slots = SLOT.findall(phrase)
     kinds = {name: _record(tool.parameters.get(name)) for name in {*slots, *tool.required}}
     samples = {name: "" if kind.get("type") == "string" else 0 for name, kind in kinds.items()}
@@ -285,7 +290,9 @@ def never_asks(phrase: str, tool: Tool, terms: Terms) -> str:
 
 @lru_cache(maxsize=4096)
 def _asked(phrase: str, ask: str) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
-    """Return the arguments in a question, the text before the first argument, and the text after each argument."""
+    """Return the names of the arguments in a question, the text before the first argument, and the text after each
+    argument.
+    """
     lead, _, end = ask.partition(CALL)
     parts = SLOT.split(phrase)
     parts[0] = lead + parts[0]
@@ -304,7 +311,7 @@ def _ways(value: Any, schema: Any, words: CardWords) -> list[str]:
 
 
 def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether each value ends where the next words begin and does not contain those words."""
+    """Whether the text can be split into values in only one way, because no value contains the text that follows it."""
     bare = [_QUOTE.sub('"', each) for each in values]
     if any(not text or text in value for text in texts[:-1] for value in bare):
         return False
@@ -312,7 +319,7 @@ def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _in_words(value: Any, schema: Any, words: CardWords) -> str:
-    """Return a value in the form used in sentences. Empty if the value is not readable."""
+    """Return a value in the form used in sentences. Empty if a sentence cannot show the value."""
     if isinstance(value, dict) or value is None:
         return ""
     declared = _record(schema)
@@ -335,7 +342,7 @@ def label_of(key: str, schema: Any) -> str:
 
 
 def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the labelled lines for an argument. Null appears only if it has a meaning for the argument."""
+    """Yield the labelled lines for an argument. Null is shown only if it has a meaning for the argument."""
     declared = _record(schema)
     label = f"{above} / {_field(key, schema)}" if above else label_of(key, declared)
     if value is None:
@@ -383,7 +390,9 @@ def _inner(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def _field(key: str, schema: Any) -> str:
-    """Return the label of a nested field. An undeclared field keeps its name: `priceMax` is not `price_max`."""
+    """Return the label of a nested field. An undeclared field keeps its exact name, so that `priceMax` and `price_max`
+    differ.
+    """
     return label_of(key, schema) if schema is not None or "_".join(words_of(key)) == key else _quoted(key)
 
 
@@ -392,7 +401,7 @@ def _is_list(declared: Mapping[str, Any]) -> bool:
 
 
 def _plainly(value: Any, schema: Any, words: CardWords) -> str:
-    """Return a value as cards show it. Undeclared text that looks like a number, yes or no is quoted."""
+    """Return a value as cards show it. Text without a schema is quoted if it looks like a number, yes or no."""
     declared, told = _record(schema), _shown(value, schema, words)
     is_expected = "string" in str(declared.get("type")) or declared.keys() & {"enum", "currency", "unit"}
     is_like_another = told.lower() in ("yes", "no", *words.yes, *words.no) or _NUMERIC.fullmatch(told)
@@ -404,7 +413,7 @@ def _record(schema: Any) -> Mapping[str, Any]:
 
 
 def _may_be_null(schema: Any) -> bool:
-    """Whether null has a meaning here, unlike an omitted argument."""
+    """Whether null is a possible value, with a different meaning from an omitted argument."""
     if not isinstance(schema, dict):
         return True
     declared = _record(schema)
@@ -424,7 +433,7 @@ def _shown(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list[str]:
-    """Return the spellings of an amount or a quantity, starting with the spelling on cards. Empty for other values."""
+    """Return the spellings of an amount or a quantity, starting with the one on cards. Empty for other values."""
     currency, unit = currency_of(value) or declared.get("currency"), declared.get("unit")
     is_figure = isinstance(value, str) and (currency or unit) and _FIGURES.fullmatch(value)
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
@@ -437,7 +446,7 @@ def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list
         return amount_spellings(number, str(currency), words.decimal)
     if unit:
         return quantity_spellings(number, str(unit), words.decimal)
-    # Guards compute amounts of money as exact decimals.
+    # Guards compute amounts of money as exact decimals, so show them exactly.
     return [figures(number, words.decimal, places=2, grouped=False)] if isinstance(value, Decimal) else []
 
 

@@ -1,5 +1,7 @@
-"""Finds answers to cards and sentences without interpreting free text. An answer directly follows an agent message that
-ends with the exact text, or a host reports it. It covers one call, until the user writes again.
+"""Finds the answers to cards and sentences without interpreting free text.
+
+An answer either directly follows an agent message that ends with the exact text, or is reported by a host. It covers
+one call and is valid until the user writes again.
 """
 
 import re
@@ -32,7 +34,7 @@ _HIDES = re.compile(
     r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08]",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Matches markup that may hide words: tags, strike-through, links, image descriptions and invisible characters."""
+"""Matches markup that may hide text: tags, strike-through, links, image descriptions and invisible characters."""
 _THANKS = r"thanks|thank you|thanks a lot|thank you (?:so|very) much"
 _WITH = r"(?: you)?(?: with (?:that|this|it))?"
 _COURTESIES = re.compile(
@@ -43,7 +45,7 @@ _COURTESIES = re.compile(
     rf"i can (?:help|assist){_WITH}|(?:i'd|i would) be (?:happy|glad) to help{_WITH}|one moment(?: please)?|"
     r"you're welcome|my pleasure|please (?:confirm|check|review)(?: the (?:details|following))?|here are the details"
 )
-"""Phrases before a card that cannot change its meaning."""
+"""Phrases that may precede a card, because they cannot change its meaning."""
 _AFTER = re.compile(rf"{_THANKS}|\(?yes ?/ ?no\)?|\(?yes or no\)?")
 """Phrases that may follow a card."""
 _EITHER = re.compile(f"{_COURTESIES.pattern}|{_AFTER.pattern}")
@@ -54,18 +56,18 @@ _ASKS = frozenset("?\u061f\u037e\uff1f")
 _MARKS = " *_-#"
 """Characters that may surround a card."""
 _END = 30
-"""The number of characters at the end of a text that are used to find a possible card."""
+"""The number of characters at the end of a text by which possible cards are found."""
 _SAMPLE = 2000
 """The number of characters in a message that are used to recognise its language."""
 _BLANK = re.compile(r"\s{8,}")
 _FAR, _WIDE = 8, 100
-"""A reader may miss words after this many blank lines or characters."""
+"""Users may miss text after more than this many blank lines or characters."""
 _BESIDE = 1000
-"""The maximum number of characters of other text around a card. Users are unlikely to read more."""
+"""The maximum number of characters of other text in a message with a card. Users are unlikely to read more."""
 SKEW = 60.0
-"""An answer may be this many seconds later than the call, because clocks differ."""
+"""Clocks differ, so an answer may appear to be this many seconds later than the call."""
 _LAST = 50
-"""The maximum number of exchanges to search for an answer, and of messages in one answer."""
+"""The maximum number of exchanges in which to search for an answer, and of messages in one answer."""
 
 
 class CardAnswer(Struct, frozen=True):
@@ -74,26 +76,30 @@ class CardAnswer(Struct, frozen=True):
     step: int
     yes: bool
     since: int
-    """Calls after this step may use the answer."""
+    """Only calls after this step may use the answer."""
     is_expired: bool = False
-    """True for a no to a card that has expired. The user may be asked again, but an earlier yes is no longer valid."""
+    """Whether this is a no to a card that has expired. The user may then be asked again, but an earlier yes stays
+    invalid.
+    """
 
     @property
     def order(self) -> int:
-        """The step that orders answers: the first message of a yes, the last of a no. A no within a yes counts."""
+        """The step by which answers are ordered: the first message of a yes, the last message of a no. A no that comes
+        during a yes therefore counts.
+        """
         return self.since if self.yes else self.step
 
 
 class CardStanding(Struct, frozen=True):
     card: Card
     answer: bool | None = None
-    """The last answer that the host reported."""
+    """The latest answer that the host reported."""
     used_by: int | None = None
-    """The step of a call that was allowed after the card was shown."""
+    """The step of the latest such call that was allowed after the card was shown."""
 
 
 def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
-    """Return the state of the card with this id, or None."""
+    """Return the state of the card with this id, or None if no such card was shown."""
     found: CardStanding | None = None
     made = ""
     for step, event in enumerate(events):
@@ -111,10 +117,10 @@ def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
 
 
 def press_fault(events: Sequence[Event], step: int, answer: Confirmation, time: float | None, words: CardWords) -> str:
-    """Return the reason why a yes reported at a step is invalid, or an empty text if it is valid.
+    """Return the reason why a yes, reported at a step, is invalid. Empty if it is valid.
 
-    After the card, the user may have written a yes or a polite phrase. After any other message, the report must say
-    that the user had seen the message (`after`), and the answer must not be older than the message.
+    After the card, the user may have written a yes or a polite phrase. If the user wrote any other message, the report
+    must say that the user had seen that message (`after`), and the answer must not be older than the message.
     """
     shown = next((at for at in range(step - 1, -1, -1) if _shows(events[at], answer.card)), step)
     messages = [at for at in range(step) if is_message(events[at])]
@@ -136,7 +142,7 @@ def press_fault(events: Sequence[Event], step: int, answer: Confirmation, time: 
 
 
 def is_message(event: Event) -> bool:
-    """Whether an event is a message, and not a reported answer or a handover."""
+    """Whether an event is a message, rather than a reported answer or a handover."""
     return isinstance(event, Message) and event.confirmation is None and event.handover is None
 
 
@@ -166,15 +172,15 @@ class Put(Struct, frozen=True):
     digest: str
     card: str = ""
     sentences: Mapping[str, str] = {}
-    """The pack's sentences for the call, each with the part that is the pack's own wording."""
+    """The pack's sentences for the call each with the part that the pack's author wrote."""
     title: str = ""
-    """The pack's own words on the card."""
+    """The part of the card that the pack's author wrote."""
     lifetime: float = 0.0
     """The number of seconds for which consent to a sentence is valid."""
 
 
 class Cards:
-    """The cards in a conversation and the answers from the user. Events may be added to `events`."""
+    """The cards in a conversation and the user's answers. Events may be added to `events` later."""
 
     def __init__(self, events: Sequence[Event], words: CardWords, terms: Terms | None = None) -> None:
         self._events = events
@@ -182,7 +188,7 @@ class Cards:
         self._words = words
         self.question, self._heading, self._yes, self._no = _forms_of(words)
         self._written = _languages_of(words)
-        """The languages of the pack, and those that the user has used so far."""
+        """The languages of the pack, and those in which the user has written so far."""
         self._heard: list[Message] = []
         """User messages whose language is not known yet."""
         self._read = 0
@@ -191,16 +197,18 @@ class Cards:
         self._last: dict[str, str] = {}
         self._digests: dict[str, set[str]] = {}
         self._expires: dict[str, list[tuple[int, float]]] = {}
-        """The expiry times of cards, by digest, each with the step that showed the card."""
+        """The expiry times of cards by digest, each with the step at which the card was shown."""
         self._ends: dict[str, dict[int, set[str]]] = {}
-        """Card texts, by their last characters and their length."""
+        """The texts of cards, by their last characters and their length."""
         self._tools: set[str] = set()
-        """Tools with a card in this conversation."""
+        """Tools for which a card was shown in this conversation."""
         self._confirmed: dict[str, list[CardAnswer]] = {}
         self._known: set[int | None] = set()
         """Steps of messages that end with a card."""
         self._alike: dict[str, set[str]] = {}
-        """Digests of cards for calls that a tool may treat as the same."""
+        """Digests of cards, keyed by a form of the call that is equal for all spellings that a tool may treat as the
+        same.
+        """
 
     @property
     def _languages(self) -> frozenset[str]:
@@ -219,12 +227,14 @@ class Cards:
         return tool in self._tools
 
     def is_changed(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message has a card for the call with changed text."""
+        """Whether the agent's last message contains a card for the call whose text was changed."""
         is_like = self.question in exchange.shown or bool(self._heading and self._heading in exchange.shown)
         return is_like and not any(text in exchange.shown for text in (put.card, *self.texts_of(put.digest)) if text)
 
     def answer(self, put: Put, exchanges: Sequence[Exchange], before: int, now: float | None) -> CardAnswer | None:
-        """Return the valid answer for a call at a given step and time."""
+        """Return the answer that is valid for a call before a given step, at time `now`. None if there is no valid
+        answer.
+        """
         cards = {*self.texts_of(put.digest), put.card} - {""}
         texts = cards | {text for text in put.sentences if not _hidden(text)}
         reported = self._confirmed.get(put.digest, ())
@@ -253,7 +263,7 @@ class Cards:
         if last is None:
             return None
         if last.yes:
-            # A yes may be reported after a later no.
+            # A yes may have been reported after a no that the user gave later.
             last = next((each for each in found if not each.yes and self._is_later(each, last)), last)
         for at, each in enumerate(reversed(exchanges)):
             if each.answered_at <= last.step:
@@ -270,7 +280,7 @@ class Cards:
     def declined(
         self, call: Call, own: str, exchanges: Sequence[Exchange], before: int, now: float | None
     ) -> CardAnswer | None:
-        """Return the user's last no to a card of the same call in another spelling. `own` is the call's own digest."""
+        """Return the user's last no to a card for another spelling of the call. `own` is the call's own digest."""
         if call.tool not in self._tools:
             return None
         same = self._alike.get(self._fold(call), set[str]())
@@ -284,14 +294,16 @@ class Cards:
         return max(no, key=lambda each: each.order, default=None)
 
     def is_put_in(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message asks for this call, with a card or a sentence."""
+        """Whether the agent's last message asks about this call, with a card or a sentence."""
         return any(text and text in exchange.shown for text in (put.card, *self.texts_of(put.digest), *put.sentences))
 
     def why_unclear(self, exchange: Exchange) -> Unclear:
         return why_unclear("\n".join(text for _, text in exchange.answer), self._languages)
 
     def is_beside_words(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message asks for this call or has a card, with words that may change the meaning."""
+        """Whether the agent's last message asks about this call, or has a card, next to other text that may change the
+        meaning.
+        """
         if not (put.card or put.sentences or self.has_any):
             return False
         message = exchange.shown
@@ -345,7 +357,7 @@ class Cards:
         return list(found)
 
     def _is_valid(self, answer: CardAnswer, digest: str, now: float | None) -> bool:
-        """Whether the card of a reported answer is valid at this time."""
+        """Whether a reported answer was given to a card that is still valid at this time."""
         message = self._events[answer.step]
         assert isinstance(message, Message)
         assert message.confirmation is not None
@@ -362,7 +374,9 @@ class Cards:
         return now - answered <= put.lifetime and not is_ahead(answered, now)
 
     def _is_card_in_time(self, exchange: Exchange, now: float | None, put: Put) -> bool:
-        """Whether the card was valid when answered and when called. Showing it again does not extend it."""
+        """Whether the card was valid when the user answered and when the call was made. Showing it again does not
+        extend it.
+        """
         assert exchange.told_at is not None
         told, answered = self._events[exchange.told_at].time, self._events[exchange.answered_from].time
         shown = reversed(self._expires.get(put.digest, list[tuple[int, float]]()))
@@ -377,7 +391,9 @@ class Cards:
         return times[0] is not None and times[1] is not None and times[0] > times[1]
 
     def _takes_back(self, exchange: Exchange, texts: set[str], put: Put, since: int) -> bool:
-        """Whether a later message withdraws the answer. Answers to cards, and thanks directly after it, do not."""
+        """Whether a later message withdraws the answer. Answers to other cards do not, nor do thanks directly after the
+        answer.
+        """
         has_told = exchange.told_at is not None and exchange.told_at > since
         if not has_told and all(is_courtesy(text) for step, text in exchange.answer if step > since):
             return False
@@ -387,7 +403,7 @@ class Cards:
 
     def _said(self, exchange: Exchange, put: Put) -> Said:
         several = exchange.answer
-        # An answer with more messages than this says more than yes.
+        # A longer series of messages says more than yes.
         answer = "\n".join([text for _, text in several]) if len(several) <= _LAST else ""
         if len(answer) > LONGEST:
             return "other"
@@ -413,14 +429,14 @@ class Cards:
         return exchange.told_at in self._known
 
     def _ends_with(self, exchange: Exchange, texts: Collection[str], *, or_card: bool = False) -> bool:
-        """Whether the agent's last message ends with one of these texts, or (`or_card`) any card. Other cards may
-        follow.
+        """Whether the agent's last message ends with one of these texts or, with `or_card`, any card. Other cards may
+        follow it.
         """
         message = exchange.shown
         wanted = [text for text in texts if text in message]
         cards = self._shown_in(message) if wanted or or_card else []
         if len(wanted) == 1 and message == wanted[0] and not any(_hidden(text) for _, text in exchange.told):
-            # Usually, the message contains only this text.
+            # Fast path: the message usually contains only this text.
             return True
         shown = {*wanted, *cards}
         if not shown or misleads(message, shown) or _is_hidden(exchange, shown):
@@ -441,7 +457,7 @@ def _cut(message: str, text: str) -> str:
 
 
 def _is_tail(message: str, text: str) -> bool:
-    """Whether text is at the end of a message, unquoted and separate from other text."""
+    """Whether the text is at the end of a message, not quoted, and separate from other text."""
     place = message.rfind(text)
     if place < 0 or message[:place][-1:] not in _MARKS:
         return False
@@ -459,7 +475,7 @@ def _hidden(text: str) -> int:
 
 
 def misleads(message: str, cards: Iterable[str]) -> bool:
-    """Whether the text next to the cards is more than polite phrases, so that it may change their meaning."""
+    """Whether the text around the cards contains more than polite phrases, so that it may change their meaning."""
     for text in sorted(cards, key=len, reverse=True):
         message = message.replace(text, " ")
     beside = message.strip()
@@ -472,7 +488,9 @@ def _is_all(known: re.Pattern[str], text: str) -> bool:
 
 
 def _spoken_in(message: Message) -> frozenset[str]:
-    """Return the languages of a message. One word is not enough: "to" would make the Malay no "tak" a Polish yes."""
+    """Return the languages of a message. Two words are needed: because of "to" alone, the Malay no "tak" would count as
+    a Polish yes.
+    """
     return languages_of(message.text[:_SAMPLE], 2)
 
 
@@ -488,7 +506,7 @@ def _languages_of(words: CardWords) -> frozenset[str]:
 
 
 def is_ahead(time: float | None, now: float | None) -> bool:
-    """Whether a time is too far in the future to be explained by different clocks."""
+    """Whether a time is so far in the future that different clocks cannot explain it."""
     return time is not None and now is not None and time > now + SKEW
 
 

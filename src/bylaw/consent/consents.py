@@ -1,8 +1,8 @@
 """Determines whether the user agreed to exactly this call before the agent made it.
 
-*Agreed*: a plain yes to a card or to a sentence from the pack. *Not agreed*: only with a structural proof. *Undecided*:
-everything else, because asking the user is better than guessing. Only events before the turn of the call matter, so
-later events do not change the answer.
+*Agreed*: a plain yes to a card or to a sentence from the pack. *Not agreed*: only if the events prove it. *Undecided*:
+everything else, because asking the user is better than guessing. Only events before the turn of the call count, so
+later events do not change the result.
 """
 
 import re
@@ -39,8 +39,10 @@ from bylaw.rule.monitor import Act
 from bylaw.trace.event import Call, Event
 
 Basis = Literal["card", "told", "requested"]
-"""What a policy requires: an answer to a card; a yes to a sentence or words (`told`); or also a request. A model or a
-reviewer judges words of the agent's own and requests.
+"""What a policy accepts as consent.
+
+`card`: an answer to a card. `told`: also a yes to a sentence or to the agent's own words. `requested`: also the user's
+own request. A model or a reviewer judges requests and the agent's own words.
 """
 Reason = Literal[
     "confirmed",
@@ -48,13 +50,15 @@ Reason = Literal[
     "unrecorded", "unanswered", "unread", "perhaps_spent", "no_card", "beside_card", "changed_card",
     "expired", "interrupted", "conditional", "other_language", "unclear", "unseen",
 ]  # fmt: skip
-"""The reason for the result. Agreed: `confirmed` (a plain yes to a card or sentence). Not agreed: nothing was asked
-(`never_put`), an earlier call used the yes (`spent`), or the user declined. All other reasons mean undecided.
+"""The reason for the result.
+
+Agreed: `confirmed` (a plain yes to a card or sentence). Not agreed: `never_put` (the user was never asked), `spent` (an
+earlier call used the yes) or `declined`. All other reasons mean undecided.
 """
 
 
 class QuotedSpan(Struct, frozen=True):
-    """A quotation from the conversation: the step of a message and a range of its text."""
+    """A quotation from the conversation: the step of a message, and a range of characters in it."""
 
     step: int
     start: int
@@ -70,23 +74,23 @@ class OpenConsent(Struct, frozen=True):
     put: tuple[QuotedSpan, ...]
     answered: tuple[QuotedSpan, ...]
     spared: tuple[str, ...] = ()
-    """Arguments that need not be shown to the user, according to the pack."""
+    """Arguments that, according to the pack, need not be shown to the user."""
 
 
 class Consent(Struct, frozen=True):
-    """Whether the user agreed to a call, with the reason. None means undecided."""
+    """Whether the user agreed to a call, with the reason. The value None means undecided."""
 
     value: bool | None
     reason: Reason
     told_at: int | None = None
     answered_at: int | None = None
     spent_by: int | None = None
-    """The step of the call that used the consent or may have used it."""
+    """The step of the call that certainly or possibly used the consent."""
     put: tuple[QuotedSpan, ...] = ()
     answered: tuple[QuotedSpan, ...] = ()
 
     def record(self) -> dict[str, Any]:
-        """Return the reason in the form used in `findings.jsonl`: message positions without words or values."""
+        """Return the reason as stored in `findings.jsonl`: with positions in messages, without words or values."""
         steps = {"told_at": self.told_at, "answered_at": self.answered_at, "spent_by": self.spent_by}
         told: dict[str, Any] = {"reason": self.reason} | {key: at for key, at in steps.items() if at is not None}
         for name, quotes in (("put", self.put), ("answered", self.answered)):
@@ -95,23 +99,24 @@ class Consent(Struct, frozen=True):
         return told
 
     def question(self, tool: str, arguments: dict[str, Any], spared: tuple[str, ...] = ()) -> OpenConsent | None:
-        """Return the question for a model or a reviewer, or None if there is no question."""
+        """Return the question for a model or a reviewer, or None if they could not answer it."""
         if self.value is not None or self.reason in ("perhaps_spent", "expired", "unseen"):
-            # A reader cannot know whether a call ran or what the facts are. The pack says how long an answer is valid.
+            # A model or a reviewer cannot know whether a call ran or what the facts are, and the pack says how long an
+            # answer is valid.
             return None
         return OpenConsent(tool, msgspec.to_builtins(arguments), self.put, self.answered, spared)
 
 
 _QUOTED = 50
-"""The maximum number of messages to quote. The latest consecutive messages are quoted."""
+"""The maximum number of messages to quote. If there are more, the latest are quoted."""
 _RECENT = 4
-"""The number of latest exchanges to search for a card without a plain answer."""
+"""The number of latest exchanges in which to search for a card without a plain answer."""
 _CHANGES = ("write", "unknown")
-"""The effects of tools that may need the user's consent."""
+"""The effects of tools for which the user's consent may be needed."""
 
 
 class Consents:
-    """The consents in one conversation, computed on demand. Events may be added to `events`."""
+    """The consents in one conversation, determined when needed. Events may be added to `events` later."""
 
     def __init__(
         self,
@@ -128,14 +133,14 @@ class Consents:
         self._writes = Writes(ledger, self._terms)
         self._looked = 0
         self._asking: list[int] = []
-        """Steps of the calls so far that may have asked the user a question."""
+        """The steps of the calls, so far, that may have asked the user a question."""
 
     def find(self, call: CallRecord, basis: Basis = "told") -> Consent:
         self._talk.read(call.start)
         self._cards.read(call.start)
         facts = card_facts(call, self._ledger)
         found = self._find(call, basis, facts)
-        # A user cannot agree to an unknown fact.
+        # If a fact on the card is unknown, the user cannot have agreed to it.
         return found if facts.is_known or found.value is False else replace(found, value=None, reason="unseen")
 
     def _find(self, call: CallRecord, basis: Basis, facts: CardFacts) -> Consent:
@@ -146,7 +151,7 @@ class Consents:
                 return Consent(None, "unrecorded")
             found = self._found_in_talk(call, basis, put, facts)
             if self._talk.gap_at >= 0 and found.value is False and found.reason != "spent":
-                # The question or the answer may be in an unrecorded message.
+                # The question or the answer may be in a message that was not recorded.
                 return Consent(None, "unrecorded")
         if found.value is False and (asked := self._asked_at(found, call.start)) is not None:
             return Consent(None, "unanswered", asked)
@@ -168,7 +173,9 @@ class Consents:
         )
 
     def _asked_at(self, found: Consent, before: int) -> int | None:
-        """Return the step of a later question, by the agent or a tool, that the user has not answered, or None."""
+        """Return the step of a later question by the agent or a tool that the user has not answered. None if there is
+        none.
+        """
         since = {"spent": found.spent_by, "declined": found.answered_at}.get(found.reason)
         since = -1 if since is None else since
         asked = self._talk.asked_since(since)
@@ -197,7 +204,8 @@ class Consents:
     def _found_in_talk(self, call: CallRecord, basis: Basis, put: Put | None, facts: CardFacts) -> Consent:
         exchanges = self._talk.exchanges
         if not self._talk.is_put and basis != "requested" and not self._cards.has_any:
-            # There is no consent without a question. A lone yes shows that there was a question.
+            # Without a question there is no consent. A yes without a recorded question shows that a question is missing
+            # from the record.
             if any(each.is_lone_yes for each in exchanges):
                 return Consent(None, "unrecorded")
             return Consent(False, "never_put", None, exchanges[-1].answered_at if exchanges else None)
@@ -209,7 +217,8 @@ class Consents:
             by, is_sure = spent
             if is_sure and self._is_put_in(by, last):
                 return _found(False, "spent", last, spent_by=by.step)
-            # Only a reader can say whether one yes covered several identical calls, such as "two vouchers of 25.00".
+            # Only a model or a person can say whether one yes covered several identical calls, such as "two vouchers of
+            # 25.00".
             return _found(None, "unread" if is_sure else "perhaps_spent", last, spent_by=by.step)
         if self._cards.is_beside_words(last, put):
             return _found(None, "beside_card", last)
@@ -221,7 +230,7 @@ class Consents:
         return _found(None, "expired" if self._is_over(call, last) else unclear or "unread", last)
 
     def _why_unclear(self, call: CallRecord, put: Put) -> Reason | None:
-        """Return why the answer to the call's card or sentence is not enough. None if the user saw neither."""
+        """Return why the answer to the call's card or sentence is not enough. None if neither was shown to the user."""
         *before, last = self._talk.exchanges[-_RECENT:]
         if self._cards.is_put_in(last, put):
             return self._cards.why_unclear(last)
@@ -237,10 +246,10 @@ class Consents:
             answer = None
         no = self._cards.declined(made, put.digest, exchanges, call.start, made.time)
         if no is not None and (answer is None or no.order > answer.order):
-            # A denial covers every spelling of a call, but a yes covers only one.
+            # A denial covers every spelling of a call, whereas a yes covers only one.
             answer = no
         if answer is None or (answer.yes and self._talk.gap_at > answer.step):
-            # An unrecorded message may withdraw a yes but not a no.
+            # A message that was not recorded may have withdrawn a yes. It does not affect a no.
             return None
         if not answer.yes:
             reason, value = ("expired", None) if answer.is_expired else ("declined", False)
@@ -261,7 +270,9 @@ class Consents:
         return bool(put.sentences) or (put.card != "" and put.card in exchange.shown)
 
     def _also_put_by(self, put: Put, call: CallRecord, since: int) -> int | None:
-        """Return the step of another call since the yes that the same words had asked for. It may own the yes."""
+        """Return the step of another call since the yes for which the agent had asked with the same text. The yes may
+        belong to that call.
+        """
         own = {put.card, *put.sentences, *self._cards.texts_of(put.digest)} - {""}
         for write in reversed(self._ledger.writes):
             if write.step <= since:
@@ -274,11 +285,11 @@ class Consents:
         return None
 
     def may_be_made(self, call: CallRecord, since: int) -> bool:
-        """Whether a call after a step may have used the yes to this call."""
+        """Whether a call after a step may have used the user's yes to this call."""
         return self._writes.spending(call, since) is not None
 
     def card_text(self, call: CallRecord, facts: CardFacts | None = None) -> str:
-        """Return the call in plain words for the user. Empty if the text would be too long or a fact is unknown."""
+        """Return the text that shows the call to the user. Empty if it would be too long or a fact is unknown."""
         made = call.call
         if made.fault:
             return ""
@@ -286,13 +297,13 @@ class Consents:
         return card_text(call.tool, made.tool, made.arguments, self._terms.spared, self._words, facts)
 
     def _is_over(self, call: CallRecord, last: Exchange) -> bool:
-        """Whether the user's words are too old for a call, or later than the call. False if the time is unknown."""
+        """Whether the user's words are too old for a call, or come after it. False if a time is unknown."""
         said, now = self._talk.time_of(last.answered_at), call.call.time
         return said is not None and now is not None and (now - said > self._terms.lifetime or is_ahead(said, now))
 
 
 class ConsentWitness:
-    """Determines whether the user agreed to each write. Nothing is read until a write needs an answer."""
+    """Determines whether the user agreed to each write. No events are read until a rule asks about a write."""
 
     def __init__(
         self,
@@ -308,21 +319,23 @@ class ConsentWitness:
         self._terms = terms or Terms()
         self._consents = Consents(self._events, ledger, terms, self.words)
         self._found: tuple[CallRecord, int, Consent] | None = None
-        """The latest result, with its call and the number of events. The value and the reason are asked separately."""
+        """The latest result, with its call and the number of events, because the value and the reason are requested
+        separately.
+        """
 
     def observe(self, step: int, event: Event) -> None:
         assert step == len(self._events)
         self._events.append(event)
 
     def ask(self, act: Act, record: CallRecord) -> bool | None:
-        """Whether the user agreed to the next call. False if the call changes nothing."""
+        """Return whether the user agreed to the next call. False if the call changes nothing, None if undecided."""
         return act.effect in _CHANGES and self._find(record).value
 
     def tell(self, act: Act, record: CallRecord) -> dict[str, Any] | None:
         return self._find(record).record() if act.effect in _CHANGES else None
 
     def question(self, act: Act, record: CallRecord) -> OpenConsent | None:
-        """Return the question for a model or a reviewer, or None if there is no question."""
+        """Return the question for a model or a reviewer, or None if they could not answer it."""
         if act.effect not in _CHANGES:
             return None
         call = record.call
@@ -342,7 +355,7 @@ class ConsentWitness:
         return self._terms.spared
 
     def agreed_terms(self, call: Call) -> dict[str, Any]:
-        """Return the arguments that the user agrees to."""
+        """Return the arguments on which the user's consent depends."""
         return what_matters(call.arguments, self._terms)
 
     def _find(self, record: CallRecord) -> Consent:
@@ -363,18 +376,20 @@ def _quotes(said: Sequence[tuple[int, str]]) -> list[QuotedSpan]:
 
 
 class Writes:
-    """The writes in one conversation that may have used a yes. Calls may be added to the ledger."""
+    """The writes in one conversation that may have used a yes. Calls may be added to the ledger later."""
 
     def __init__(self, ledger: Ledger, terms: Terms) -> None:
         self._ledger = ledger
         self._terms = terms
         self._alike: dict[str, list[CallRecord]] = {}
-        """Writes with readable arguments. The key is the terms that the user agrees to."""
+        """Writes with readable arguments, by the arguments on which consent depends."""
         self._unreadable: dict[str, list[CallRecord]] = {}
         self._counted = 0
 
     def spending(self, call: CallRecord, since: int) -> tuple[CallRecord, bool] | None:
-        """Return the call that used the yes to this call or may have used it, and whether it certainly did."""
+        """Return the call that certainly or possibly used the yes to this call, and whether it certainly did. None if
+        no call did.
+        """
         writes = self._ledger.writes
         if not writes or writes[-1].step <= since:
             return None
@@ -433,8 +448,9 @@ _ASKED = re.compile(r"[?\u061f\uff1f](?=[\"')\]*\s]|$)")
 
 
 def may_ask(call: Call, tool: Tool | None) -> bool:
-    """Whether a call may have asked the user a question, judging by its name, description or arguments. A known write
-    asks only if its name mentions a person, so `confirm_booking` does not ask.
+    """Whether a call may have asked the user a question, judging by its name, description or arguments.
+
+    A known write asks only if its name mentions a person, so `confirm_booking` does not ask.
     """
     effect = "none" if tool is None else tool.effect
     is_asking = _is_asking(call.tool, tool.description if tool is not None and effect == "none" else "", effect)
@@ -445,12 +461,12 @@ def may_ask(call: Call, tool: Tool | None) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_asking(name: str, description: str, effect: str, /) -> bool | None:
-    """Whether every call to a tool asks the user. None if this depends on the arguments."""
+    """Whether every call to a tool asks the user a question. None if this depends on the arguments."""
     words, described = set(words_of(name)), set(re.findall("[a-z]+", description.lower()))
     if effect == "none" and any(VERBS.get(word) == "none" for word in words):
         # The user does not see the agent's thoughts and calculations.
         return False
-    # `get_consent` and `list_approvals` are look-ups.
+    # `get_consent` and `list_approvals` are look-ups and ask nothing.
     is_looked_up = effect == "read" and not words.isdisjoint(_LOOKING)
     is_named = words & _ASKING and not is_looked_up and (effect != "write" or words & _PERSONS)
     is_sent = "notify" in words or (words & _SENT and (effect == "none" or words & _SENDS))

@@ -1,4 +1,4 @@
-"""Splits a conversation into exchanges: messages from the agent and the reply from the user."""
+"""Splits a conversation into exchanges. Each consists of messages from the agent and the user's reply."""
 
 import re
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ Utterance = tuple[int, str]
 """A step and its text."""
 _QUOTING = re.compile(r"`|^[ \t]*>", re.MULTILINE)
 _LONGEST = 20_000
-"""The maximum length of a message with cards, in characters. Users do not read more."""
+"""The maximum length, in characters, of a message in which cards count. Users do not read longer messages."""
 _QUESTION = re.compile("[?\xbf\u037e\u055e\u061f\u1367\u2047-\u2049\u203d\u2e2e\ufe56\uff1f]")
-"""The question marks of all scripts."""
+"""Matches the question marks of all scripts."""
 
 
 class Exchange:
-    """The messages from the agent since the last reply of the user, and the next reply of the user."""
+    """The agent's messages since the user's previous reply, and the user's next reply."""
 
     def __init__(self, told: Sequence[Utterance], answer: Sequence[Utterance]) -> None:
         self.told = tuple(told)
@@ -34,7 +34,7 @@ class Exchange:
 
     @property
     def answered_from(self) -> int:
-        """The step of the user's first message. Calls after it use the answer."""
+        """The step of the first message of the reply. Only calls after it may use the answer."""
         return self.answer[0][0]
 
     @property
@@ -49,17 +49,17 @@ class Exchange:
 
     @property
     def is_quoted(self) -> bool:
-        """Whether the agent's last message contains a quotation or code, which another author may have written."""
+        """Whether the agent's last message contains a quotation or code, which somebody else may have written."""
         return _QUOTING.search(self.told[-1][1]) is not None if self.told else False
 
     @cached_property
     def shown(self) -> str:
-        """The agent's last message, normalised like a card."""
+        """The agent's last message, in the form in which cards are compared. Empty if it is too long."""
         return card_form(self.told[-1][1]) if self.told and len(self.told[-1][1]) <= _LONGEST else ""
 
 
 class Talk:
-    """The messages in one conversation. Events may be added to `events`."""
+    """The messages in one conversation. Events may be added to `events` later."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
@@ -71,7 +71,9 @@ class Talk:
         self._asked: int | None = None
         self.gap_at = -1
         self.is_lost = True
-        """Whether the user's latest words are unknown: nothing was recorded, or nothing since an unrecorded message."""
+        """Whether the user's latest words are unknown, because nothing was recorded, or nothing after an unrecorded
+        message.
+        """
         self.exchanges: list[Exchange] = []
 
     @property
@@ -87,7 +89,7 @@ class Talk:
             event = self._events[step]
             if type(event) is Message:
                 if not event.captured:
-                    # An unrecorded message may have withdrawn an earlier answer. Later messages keep their meaning.
+                    # The unrecorded message may have withdrawn an earlier answer. It does not affect later messages.
                     self.gap_at, self.is_lost = step, True
                     self._agent, self._asked, self.exchanges = [], None, []
                 elif event.text.strip():
@@ -98,7 +100,7 @@ class Talk:
         return self._events[step].time
 
     def asked_since(self, step: int) -> int | None:
-        """Return the step of the agent's last question after a given step, if the user has not replied to it."""
+        """Return the step of the agent's last question after a given step. None if the user has replied to it."""
         return self._asked if self._asked is not None and self._asked > step else None
 
     def _hear(self, step: int, message: Message) -> None:

@@ -1,4 +1,4 @@
-"""Decides the calls of live agents: allow the call, deny it, require a look-up first, or ask somebody. Start at
+"""Decides the calls of live agents: allow the call, deny it, require a look-up first, or ask a person. Start at
 `shield`, then read `decision`.
 """
 

@@ -1,11 +1,11 @@
 """Tracks the approval requests in a conversation and applies the reviewers' answers to later decisions.
 
-An approval covers one exact call with the facts at the time of approval. It can be used once and never overrides a
-denial. A rejection covers all spellings of the call in its conversation. It lasts while the policies object for the
-same reasons, based on the same facts.
+An approval covers one exact call, with the facts at the time of the approval. It can be used once and never overrides a
+denial. A rejection covers all spellings of the call in its conversation. It lasts as long as the policies object for
+the same reasons, based on the same facts.
 
-A caller that keeps the history opens a new conversation for each request. Its earlier approvals are matched by call,
-facts and principal, if the new history continues the earlier one. Rejections cover all such histories of the
+If the caller keeps the history, each request is a new conversation. Earlier approvals are then matched by call, facts
+and principal, and count only if the new history continues the earlier one. Rejections cover all such histories of the
 principal.
 """
 
@@ -25,9 +25,9 @@ from bylaw.shield.decision import Ground, firmest
 from bylaw.trace.event import Call
 
 AGAIN = 1000
-"""The maximum number of approval requests for one call with the same facts."""
+"""The maximum number of approval requests for one call by one principal."""
 TIMEOUT, LAPSED, CHANGED, HANDOVER, SPENT = "timeout", "lifetime", "facts", "handover", "used"
-"""The reason why an approval expired: nobody answered in time, nobody used it in time, its facts changed, another
+"""The reasons why an approval expires: nobody answered in time, nobody used it in time, its facts changed, another
 principal took over, or the call ran under another approval.
 """
 
@@ -37,7 +37,7 @@ IsOurs = Callable[[Approval], bool]
 
 
 class ApprovalRuling(Struct, frozen=True):
-    """The grounds of a decision after the reviewers have answered, and the approval changes to record."""
+    """The grounds of a decision after the reviewers' answers were applied, and the approval changes to record."""
 
     grounds: Sequence[Ground]
     approval: str = ""
@@ -51,39 +51,41 @@ class _Request(Struct):
     asked: Change
     last: Change
     changed: int = 0
-    """The position of the last change among all changes."""
+    """The index of the request's last change among all changes."""
     ends: float = inf
-    """When the approval expires."""
+    """The time at which the approval expires."""
     is_former: bool = False
-    """Whether a previous principal made the request. Approving it has no effect."""
+    """Whether a previous principal made the request. Approving such a request has no effect."""
 
 
 class Approvals:
     """The approval requests in a conversation, in order."""
 
     def __init__(self, changes: Sequence[Change] = (), *, handed_over: int = 0, before: int = 0) -> None:
-        """Apply recorded changes. The first `before` changes belong to requests from before a handover."""
+        """Apply recorded changes. The first `before` changes belong to requests that were made before a handover."""
         self._requests: dict[str, _Request] = {}
         self._changes = 0
         self._handed_over = 0
         self.homes: dict[str, str] = {}
-        """Maps approvals to the conversation that requested them, if it is not this one."""
+        """For approvals requested in other conversations: the conversation of each."""
         self._beside: list[Change] = []
-        """Approved requests from other conversations of the principal. They may belong to this conversation."""
+        """Approved requests from the principal's other conversations. The host may have edited its history, so that
+        these requests may really belong to this conversation.
+        """
         if changes or handed_over:
             self.take(changes[:before])
             self.pass_on(handed_over)
             self.take(changes[before:])
 
     def pass_on(self, handed_over: int) -> None:
-        """Set aside all requests from before a handover."""
+        """Disregard all requests that were made before a handover."""
         if handed_over != self._handed_over:
             self._handed_over = handed_over
             for each in self._requests.values():
                 each.is_former = True
 
     def left_behind(self) -> list[Change]:
-        """Return the changes that end the approvals of a previous principal."""
+        """Return the changes that let a previous principal's approvals expire."""
         open = [each.last for each in self._requests.values() if each.is_former]
         open = [each.approval for each in open if each.status in ("waiting", "approved")]
         changes = [Change(name, "expired", HANDOVER, "the conversation was handed over") for name in open]
@@ -121,8 +123,8 @@ class Approvals:
         """Find earlier requests for the same call, pack and principal. Return the name for the next request.
 
         An approval is used only if `is_ours` confirms that this conversation requested it. A rejection applies in all
-        conversations of the principal. A host may edit a history, so an unused approval may still belong to this
-        conversation. It ends when the call runs under another approval.
+        conversations of the principal. Because a host may edit a history, an unused approval may still belong to this
+        conversation. It expires when the call runs under another approval.
         """
         if _is_denied(grounds):
             return ""
@@ -137,7 +139,8 @@ class Approvals:
                 next_name = name
                 break
             if known.status == "rejected":
-                # If this were shorter than the lifetime of an approval, an earlier approval could become valid again.
+                # If rejections ended sooner than approvals, an approval given before a rejection could become valid
+                # again.
                 counts = now < known.answered + max(terms.timeout, terms.lifetime)
             else:
                 counts = known.status in ("waiting", "approved") and is_ours(known)
@@ -166,14 +169,14 @@ class Approvals:
     ) -> ApprovalRuling:
         """Apply the reviewers' answers about this call to the grounds, or request an approval named `name`.
 
-        `known` returns the facts behind the decision. `decision` is the id of the decision, if it is not `name`.
+        `known` returns the facts behind the decision. `decision` is the id of the decision, if it differs from `name`.
         """
         if not self._current and not needs_person(grounds):
             return ApprovalRuling(grounds)
         made, seen = judgement.made.call, known()
         call = fingerprint([made.tool, made.arguments, *([read] if read else [])])
         apart = fingerprint(_policy_facts(seen, grounds, terms))
-        # A stop is temporary, so it must not change the facts of an approval.
+        # A stop is temporary, so it must not count as a change of the approval's facts.
         facts = fingerprint(facts_of(seen, [each for each in grounds if not _is_stopped_by(each)], terms))
         parts = [part.made.call for part in judgement.parts]
         if (no := self._no(made, call, apart, parts)) is not None and not _is_denied(grounds):
@@ -241,10 +244,10 @@ class Approvals:
         return any(each.tool == made.tool and alike(each.arguments) == alike(made.arguments) for each in asked)
 
     def _no(self, made: Call, call: str, apart: str, parts: Sequence[Call]) -> Change | None:
-        """Return a rejection of the call, of another spelling, or of one of its actions.
+        """Return a rejection of the call, of another spelling of it, or of one of its actions. None if there is none.
 
-        The rejection applies while the policies object for the same reasons, or if it came after an approval of the
-        call. Reasons for another spelling are not compared, because they may contain different names.
+        The rejection applies if the policies object for the same reasons, or if it came after an approval of the call.
+        For another spelling, reasons are not compared, because they may contain different names.
         """
         is_approved = False
         for request in sorted(self._current, key=lambda each: each.changed):
@@ -274,7 +277,7 @@ def _is_stopped_by(ground: Ground) -> bool:
 
 
 def needs_person(grounds: Iterable[Ground]) -> bool:
-    """Whether a call is stopped only by questions, and one of them is for a reviewer."""
+    """Whether only questions stop the call, and at least one of them is for a reviewer."""
     firm = [ground for ground in grounds if ground.posture == "enforce"]
     return firmest(firm).get("enforce") == "ask" and any(_is_for_person(ground) for ground in firm)
 
@@ -289,7 +292,7 @@ def _is_for_user(ground: Ground) -> bool:
 
 
 def lift(ground: Ground, by: str) -> Ground:
-    """Update a ground after a reviewer's approval. Questions for the user stay unanswered."""
+    """Return the ground after a reviewer's approval. Questions for the user remain unanswered."""
     if ground.posture != "enforce" or not _is_for_person(ground):
         return ground
     left = tuple(each for each in ground.questions if each.whom == "user")
@@ -304,7 +307,7 @@ def rests_on(ground: Ground, by: str) -> bool:
 
 
 def lifted_by(ground: Ground) -> str:
-    """Return the reviewer who approved a ground, or an empty string."""
+    """Return the reviewer whose approval lifted this ground, or an empty string."""
     if ground.answer != "allow":
         return ""
     said = (ground.because.removeprefix(each) for each in (_APPROVED, _OVERRIDE) if ground.because.startswith(each))
@@ -322,10 +325,10 @@ def question(grounds: Iterable[Ground]) -> str:
 
 
 def facts_of(known: Iterable[tuple[str, Any]], grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
-    """Return the facts for a decision: every fact behind it, with its value, and every undecided ground.
+    """Return the facts behind a decision, with their values, and every ground that objects.
 
-    The user's pending confirmation is left out, so the user may answer before or after the reviewer. It is included if
-    a reviewer may answer in place of the user.
+    A pending confirmation by the user is left out, so that the user may answer before or after the reviewer. It is
+    included if a reviewer may answer in place of the user.
     """
     seen = sorted(f"{name} = {value!r}" for name, value in known)
     objections = sorted(
@@ -337,5 +340,5 @@ def facts_of(known: Iterable[tuple[str, Any]], grounds: Iterable[Ground], terms:
 
 
 def _policy_facts(known: Iterable[tuple[str, Any]], grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
-    """Return the facts for a decision. Stops, doubts and limits are left out because they are temporary."""
+    """Return the facts behind a decision, without stops, doubts and limits, because these are temporary."""
     return facts_of(known, [ground for ground in grounds if ground.kind in ("guard", "rule")], terms)

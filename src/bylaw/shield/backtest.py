@@ -21,11 +21,11 @@ from bylaw.shield.limiting import recorded_ground
 from bylaw.trace.event import Approved, Call, Trajectory
 
 Place = tuple[str, int, int]
-"""The file of a conversation, its position in the file, and the step of a call."""
+"""The file of a conversation, the conversation's position in the file, and the step of a call."""
 
 
 class PolicyAnswer(Struct, frozen=True):
-    """The decision of one pack version before the call, and its verdict after it. Both are None if no policy
+    """What one pack version decides before the call, and its verdict after the call. Both are None if no policy
     applies.
     """
 
@@ -42,7 +42,7 @@ class CallOutcome(Struct, frozen=True):
 
 
 class Changed(Struct, frozen=True):
-    """The answers of one policy on one call, if the versions differ."""
+    """One policy's results on one call under both versions, if they differ."""
 
     policy: str
     conversation: str
@@ -64,26 +64,26 @@ class Backtest(Struct, frozen=True):
     new: str
     conversations: int
     calls: int
-    """The number of calls that either version decided."""
+    """The number of calls that at least one version decided."""
     changed_calls: int
-    """The number of calls with a different overall decision."""
+    """The number of calls on which the overall decisions differ."""
     now_stopped: int
-    """The number of calls that only the new version stops."""
+    """The number of calls that the new version stops and the old version does not."""
     now_allowed: int
     changed: tuple[Changed, ...]
     uncounted: int = 0
-    """The number of calls without a time. For these, limits cannot be checked."""
+    """The number of calls without a time. Limits cannot be checked for these calls."""
 
 
 class Replayed(Struct):
-    """The result of one version for a recorded call. Without a verdict, only a limit applies to the call."""
+    """One version's result for a recorded call. It has no verdict if only a limit applies to the call."""
 
     grounds: tuple[Ground, ...] = ()
     verdict: CallVerdict | None = None
 
     @property
     def whole(self) -> CallOutcome:
-        """The overall outcome. If no policy applies to a call, the call ran."""
+        """The overall outcome. If no policy applies to the call, the outcome is that it ran."""
         return CallOutcome(*outcome(self.grounds)[:2])
 
     def said(self, policy: str) -> PolicyAnswer:
@@ -99,9 +99,10 @@ class Replayed(Struct):
 
 
 def replay(pack: Pack, postures: Postures, trajectory: Trajectory) -> dict[int, Replayed]:
-    """Decide and judge each recorded call of the agent, using only the events before it. Return the results by step.
+    """Decide and judge each recorded call of the agent, using only the events before the call. Return the results by
+    step.
 
-    The calls are replayed as recorded, even after a call that the shield would have stopped.
+    The calls are replayed as recorded, including calls after one that the shield would have stopped.
     """
     events, found = trajectory.events, dict[int, Replayed]()
     session = Session(pack, context=trajectory.context)
@@ -135,7 +136,7 @@ class _Version:
         return {_place(call) for call in self._limited if call.time is None}
 
     def limits(self) -> Iterator[tuple[Place, Limit, bool]]:
-        """Yield the calls that a limit stops. The flag is False if it is unknown who made the call."""
+        """Yield the calls that a limit stops, each with whether it is known who made the call."""
         for limit, made in by_limit([self.pack], self._limited):
             yield from ((_place(call), limit, True) for call in beyond(limit, made))
             yield from ((_place(call), limit, False) for call in made if call.whose is None and not call.is_approved)
@@ -147,7 +148,7 @@ class _Version:
 def backtest(old: Pack, new: Pack, trajectories: Iterable[Trajectory]) -> Backtest:
     """Replay the same conversations under both versions.
 
-    Calls under limits are compared last, because limits count calls in all conversations in order of time.
+    Limits are compared last, because they count calls in all conversations in order of time.
     """
     versions, conversations = (_Version(old), _Version(new)), 0
     limited: dict[Place, tuple[Trajectory, Call, list[Replayed]]] = {}

@@ -15,32 +15,33 @@ from bylaw.trace.event import Card, LookedUp
 Answer = Literal["allow", "deny", "look_up", "ask"]
 
 GRAVEST: tuple[Answer, ...] = ("deny", "look_up", "ask", "allow")
-"""The possible answers, the most severe first. The overall answer is the most severe answer of any policy."""
+"""The possible decisions, the most severe first. The decision on a call is the most severe decision of any policy."""
 
 POSTURES: tuple[Posture, ...] = ("enforce", "advise", "shadow")
 _GRAVITY: dict[Answer, int] = {answer: place for place, answer in enumerate(GRAVEST)}
 
 Earlier = Literal["", "done", "perhaps"]
-"""Whether the same call has run since the user's last message: `done`, `perhaps`, or an empty string for no."""
+"""Whether the same call has run since the user's last message: `done` (yes), `perhaps`, or empty (no)."""
 
 Whom = Literal["user", "person"]
-"""Who can answer: the user (through the agent), or the reviewer (`person`) responsible for the policy or the host."""
+"""Who can answer a question: `user` (through the agent), or `person`, which is a reviewer for the policy or the host.
+"""
 
 GroundKind = Literal["guard", "rule", "call", "action", "person", "stop", "unguarded", "doubt"]
 
 
 class LookUp(Struct, frozen=True, omit_defaults=True):
-    """A look-up that would show a missing fact, with its arguments."""
+    """A look-up that would show missing facts, with its arguments."""
 
     tool: str
     arguments: dict[str, Any]
     facts: tuple[str, ...]
     instead: bool = False
-    """Whether to make the look-up in place of the refused call."""
+    """Whether the look-up replaces the refused call."""
 
 
 class Question(Struct, frozen=True):
-    """A question that no look-up can answer."""
+    """A question about a fact that no look-up shows."""
 
     fact: str
     text: str
@@ -48,42 +49,44 @@ class Question(Struct, frozen=True):
 
 
 class Ground(Struct, frozen=True, omit_defaults=True):
-    """The answer of one policy on a call, with reasons."""
+    """One policy's decision on a call, with the reasons. Objections that come from no policy are grounds too."""
 
     policy: str
     kind: GroundKind
-    """The source of the objection. `call`: the call could not be judged. `action`: the call performs no declared
-    action. `person`: a reviewer rejected the call. `stop`: a stop covers the call. `unguarded`: no policy applies to
-    this write. `doubt`: the host objects to the tool.
+    """Where the ground comes from.
+
+    `guard`, `rule`: a policy. `call`: the call could not be judged. `action`: the call performs no declared action.
+    `person`: a reviewer rejected the call. `stop`: a stop covers the call. `unguarded`: no policy applies to this
+    write. `doubt`: the host objects to the tool.
     """
     answer: Answer
     posture: Posture
     because: str = ""
     citations: tuple[Citation, ...] = ()
-    """The sentences of the policy in the document."""
+    """The sentences of the policy document on which the policy is based."""
     missing: tuple[str, ...] = ()
-    """Facts that the answer depends on and that the agent has not seen."""
+    """Facts that the agent has not seen and that could change the decision."""
     look_ups: tuple[LookUp, ...] = ()
-    """Look-ups in the order in which to make them."""
+    """Look-ups to make, in this order."""
     questions: tuple[Question, ...] = ()
     retries: tuple[LookUp, ...] = ()
-    """Failed look-ups that may be tried again if nobody can be asked."""
+    """Failed look-ups to try again if nobody can be asked."""
     failed: bool = False
-    """Whether the guard failed. `because` then shows its author the failing line."""
+    """Whether the guard itself failed. `because` then names the failing line for the author of the guard."""
     for_agent: str = ""
-    """Describes the missing consent or the stop for the agent."""
+    """For the agent: a description of the missing consent or of the stop."""
     stands_in: bool = False
     """Whether a reviewer is asked in place of the user, because the host does not report user messages. The approval is
-    recorded as an override.
+    then recorded as an override.
     """
     is_unheard: bool = False
-    """Whether the ground asks the user a question but the host would not report the answer."""
+    """Whether the ground has a question for the user whose answer the host would not report."""
     puts_card: bool = False
-    """Whether an answer to a card from the user would settle the ground."""
+    """Whether the user's answer to a card would settle the ground."""
 
 
 class PerformedAction(Struct, frozen=True):
-    """An action of a call, with its arguments."""
+    """An action that a call performs, with the action's arguments."""
 
     name: str
     arguments: dict[str, Any]
@@ -94,62 +97,68 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     tool: str
     arguments: dict[str, Any]
     answer: Answer
-    """The answer before the posture is applied."""
+    """The decision before the posture is applied."""
     allowed: bool
     enforced: Posture
-    """The posture that decides `allowed`: the strictest posture of the objections, or `enforce` without objections."""
+    """The posture that determines `allowed`: the strictest posture among the objections, or `enforce` if there are
+    none.
+    """
     grounds: tuple[Ground, ...] = ()
-    """The grounds of all policies for the call, with objections first."""
+    """The grounds of all policies that apply to the call, objections first."""
     unguarded: bool = False
     """Whether the call is a write without any policy."""
     feedback: str = ""
-    """The message for the agent: look-ups, questions or reasons. Empty if there are no objections, or only in
-    shadow mode.
+    """The message for the agent, with look-ups, questions or reasons. Empty if there are no objections, or if all are
+    in shadow mode.
     """
     for_person: str = ""
-    """The message for the reviewer, with the call and the objections. Empty without objections."""
+    """The message for the reviewer, with the call and the objections. Empty if there are no objections."""
     approval: str = ""
-    """The id of the approval that the call waits for or runs under."""
+    """The id of the approval for which the call waits, or under which it runs."""
     seconds: float = 0.0
-    """The duration of the decision, in seconds."""
+    """How long the decision took, in seconds."""
     model_queries: int = 0
-    """The number of model requests since the previous decision."""
+    """The number of requests to models since the previous decision."""
     probability: float | None = None
-    """The probability that the call is permitted, if circuits were used."""
+    """The probability that the call is permitted. Set if circuits were used."""
     interval: tuple[float, float] | None = None
-    """The range of the margin over all values of the unknown predicates."""
+    """The range of the margin over all possible values of the unknown predicates."""
     answered: tuple[Answered, ...] = ()
-    """Answers from the model since the previous decision, each with its quotation."""
+    """Answers from the model since the previous decision, each with the text that it quotes."""
     resolved: tuple[LookedUp, ...] = ()
-    """Look-ups made by the shield. The grounds use their results, except with `resolve: show`. The agent then sees the
-    results and repeats the call.
+    """Look-ups that the shield made, whose results the grounds use.
+
+    With `resolve: show`, the grounds do not use them. The agent sees the results and repeats the call.
     """
     evidence: tuple[Ground, ...] = ()
-    """The answer of each policy on only the facts that the agent had seen. Set if `grounds` use more facts."""
+    """Each policy's decision on only the facts that the agent had seen. Set if `grounds` use more facts."""
     is_over: bool = False
-    """For a repeated request: whether the allowed call has a result by now. If so, a write is not allowed again."""
+    """For a repeated request: whether the allowed call already has a result. If it is a write, it is then not allowed
+    again.
+    """
     repeats: Literal["", "interrupted", "resumed"] = ""
-    """Set if this decision repeats an earlier one for an interrupted or resumed call."""
+    """Why this decision repeats an earlier one: the call was interrupted or resumed. Empty if it does not."""
     call: str = ""
     """The id of the interrupted or resumed call."""
     card: Card | None = None
-    """The card for the user. If the user confirms it, the same call is allowed. The agent sends the text of the card,
-    or the host shows the card and reports the answer with `confirm`.
+    """The card for the user. If the user confirms it, the same call is allowed.
+
+    Either the agent sends the text of the card, or the host shows the card and reports the answer with `confirm`.
     """
     request: str = ""
-    """The digest of the allowance used to check the call, if the pack uses requests."""
+    """The digest of the allowance against which the call was checked. Set if the pack uses requests."""
     earlier: Earlier = ""
-    """For a stopped call: whether the same call has run earlier."""
+    """For a stopped call: whether the same call has already run."""
     actions: tuple[PerformedAction, ...] = ()
-    """The actions of a call to a generic tool."""
+    """The actions that a call to a generic tool performs."""
     granted: tuple[Granted, ...] = ()
-    """Actions that the request allows, according to a model. Only those found since the previous decision, each with
-    ranges of the user's words.
+    """The actions that, according to a model, the request allows. Each has ranges of the user's words. Only the actions
+    found since the previous decision are listed.
     """
 
     @property
     def is_put(self) -> bool:
-        """Whether the call waits for an answer: from the user on a card, or from a reviewer on an approval request."""
+        """Whether the call waits for an answer, by the user to a card or by a reviewer to an approval request."""
         return not self.allowed and (self.card is not None or (self.answer == "ask" and bool(self.approval)))
 
     @property
@@ -199,7 +208,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
 
 def firmest(grounds: Iterable[Ground]) -> Mapping[Posture, Answer]:
-    """Return the most severe answer for each posture."""
+    """Return, for each posture, the most severe decision among its grounds."""
     found: dict[Posture, Answer] = {}
     for ground in grounds:
         posture, answer = ground.posture, ground.answer
@@ -218,7 +227,7 @@ def gravest(answers: Iterable[Answer]) -> Answer:
 
 
 def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
-    """Return the overall answer, whether the call may run, and the posture that decides this."""
+    """Return the overall decision, whether the call may run, and the posture that determines this."""
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if not objecting:
         return "allow", True, "enforce"

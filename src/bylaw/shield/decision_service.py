@@ -1,7 +1,7 @@
 """Decides the calls of one live conversation, in order.
 
 A decision combines guards, rules, the shield's own look-ups, approvals, stops, limits and cards. With a log, a decision
-becomes valid when it and all earlier entries are in the log.
+becomes valid once the log contains it and all earlier entries.
 """
 
 import time as clocks
@@ -61,7 +61,7 @@ from bylaw.trace.event import Call, Card, Event, LookedUp, Trajectory
 
 
 class WantedDecisions(Struct, frozen=True):
-    """Mutations to apply and calls to decide. Either all of them take effect or none."""
+    """A request: mutations to apply and calls to decide. Either all of it takes effect, or none."""
 
     asked: Sequence[AskedCall] = ()
     first: Sequence[Mutation] = ()
@@ -69,31 +69,31 @@ class WantedDecisions(Struct, frozen=True):
     named: Named | None = None
     """The request's idempotency key."""
     again: "Callable[[DecisionService], Decision | None] | None" = None
-    """Returns the decision to repeat on an interrupted or resumed call, or None to decide again."""
+    """Returns the earlier decision on an interrupted or resumed call. None if the call must be decided again."""
     by: str = ""
-    """The calling agent, if another agent began the conversation."""
+    """The name of the calling agent, if it is not the agent that began the conversation."""
     context: Mapping[str, Any] | None = None
-    """The host's context, or None if it has not changed."""
+    """The host's context. None if it has not changed."""
     is_turn: bool = False
-    """Whether the calls form one turn. The decision on each call then considers the other calls."""
+    """Whether the calls form one turn. If they do, the decision on each call considers the other calls."""
     places: Sequence[int] | None = None
-    """The positions of the calls to decide, or None for all calls."""
+    """The indices of the calls to decide. None means all calls."""
 
 
 class DecisionService:
-    """The state and decisions of a live conversation. Only one thread may use it at a time."""
+    """The state of a live conversation, and the decisions on its calls. Only one thread may use it at a time."""
 
     live: Conversation | None = None
-    """The open conversation, or None before it is started or read from the log."""
+    """The conversation. None until it is started or read from the log."""
     caller_keeps_history = False
-    """Whether the caller keeps the history and sends all of it with each request. Each request is then a new
+    """Whether the caller keeps the history and sends all of it with each request. Each request then begins a new
     conversation.
     """
     open_turn: Mutation | None = None
     _answers = _granted = 0
-    """The number of model answers in earlier decisions."""
+    """The number of model answers used in earlier decisions."""
     _recalled: Recalled | None = None
-    """For a caller that keeps the history: the last card, or the name for the next card."""
+    """If the caller keeps the history: the earlier card, and the name for the next card."""
 
     def __init__(self, shield: Host, id: str, context: Mapping[str, Any] | None, by: str, lacks: str) -> None:
         self._shield = shield
@@ -101,23 +101,25 @@ class DecisionService:
         self.id = self.journal.id
         self.context = context
         self.speaks_for: Mapping[str, Any] = context or {}
-        """The host's context in this process. Another principal may have continued the conversation elsewhere."""
+        """The host's context in this process. In another process, another principal may have continued the
+        conversation.
+        """
         self._unvouched = context
-        """The initial context of the conversation, until an entry is written."""
+        """The initial context of the conversation. None once an entry has been written."""
         self.by = by
         self.lacks = lacks
         self.channel = Channel()
         self.pack, self.postures = shield.pinned()
         self.unwritten: list[Mutation] = []
         self._before_unwritten = 0
-        """The number of logged events before the unwritten mutations."""
+        """The number of events already in the log when the first unwritten mutation was made."""
         self._marks: dict[int, Decision] = {}
-        """Decisions from this process that used more facts than the agent had seen, by step."""
+        """Decisions of this process that used facts which the agent had not seen, keyed by step."""
         self._approvals = Approvals()
 
     @property
     def state(self) -> LiveState:
-        """The state from earlier entries."""
+        """The state of the conversation according to the log entries so far."""
         return self.journal.state
 
     def _begin(self, known: Sequence[Answered] = (), granted: Sequence[Granted] = ()) -> Conversation:
@@ -147,12 +149,12 @@ class DecisionService:
 
     @property
     def vouched(self) -> Mapping[str, Any]:
-        """The values that the host vouches for."""
+        """The context values that the host has confirmed."""
         return self.live.context if self.live is not None else self.context or {}
 
     @property
     def scheduled(self) -> RunScheduled | None:
-        """Runs quick work of coroutines, in the event loop or in a thread. None: run it in the loop."""
+        """Runs quick work of coroutines, in the event loop or in a thread. If None, it runs in the loop."""
         return self._shield.scheduled
 
     def may_wait(self, wanted: WantedDecisions) -> bool:
@@ -166,20 +168,19 @@ class DecisionService:
         return self.must_read or is_repeated or self.caller_keeps_history or bool(self.pack.book.limits)
 
     def open(self) -> Conversation:
-        """Return the conversation, either new or continued from the log.
-
-        The entries that were read may not be on disk until `settle_reading` returns.
+        """Return the conversation, new or continued from the log. Entries that were read may not be on disk until
+        `settle_reading` returns.
         """
         return self.live if self.live is not None else self._load()
 
     def opened(self) -> Conversation:
-        """Return the conversation. All entries that were read are on disk."""
+        """Return the conversation, once all entries that were read are on disk."""
         conversation = self.open()
         self.settle_reading()
         return conversation
 
     def catch_up(self) -> None:
-        """Open the conversation and read entries from other writers. They may not be on disk yet."""
+        """Open the conversation and read entries from other writers, which may not be on disk yet."""
         if self.live is None or not self.journal.others_may_have_written:
             self.open()
             return
@@ -189,7 +190,7 @@ class DecisionService:
             self.open()
 
     def apply(self, mutation: Mutation) -> None:
-        """Apply a mutation. The next decision writes it to the log."""
+        """Apply a mutation. It is written to the log with the next decision."""
         if self._shield.log is None:
             self._apply_all(self._spoken(mutation))
             return
@@ -216,24 +217,25 @@ class DecisionService:
             mutation.apply(self.open())
 
     def _spoken(self, mutation: Mutation) -> list[Mutation]:
-        """Add the principal known in this process, because another principal may have continued the conversation
-        elsewhere.
+        """Add the principal known to this process, because elsewhere another principal may have continued the
+        conversation.
         """
         if self.postures.handover and mutation.is_spoken:
             return [Mutation("vouch", {"context": self.speaks_for}), mutation]
         return [mutation]
 
     def aligned(self, wanted: WantedDecisions, known: int) -> WantedDecisions:
-        """Adapt a request to entries from other writers after the first `known` events.
+        """Adapt a request to the entries that other writers added after the first `known` events.
 
-        An event that is in both counts once. If `known` is 0, the caller did not know any entries.
+        An event that is in both the entries and the request counts once. If `known` is 0, the caller did not know any
+        entries.
         """
         if not wanted.first or not known or self.state.events <= known:
             return wanted
         return replace(wanted, first=without_repetitions(wanted.first, self.open().since(known), self._reads))
 
     def was_overtaken(self) -> bool:
-        """Whether the log has unread entries, so that a rejected request may now succeed. If it has, read everything
+        """Whether the log has unread entries, so that a rejected request may now succeed. If it does, the log is read
         again.
         """
         if not self.journal.read(after=self.state.length):
@@ -254,7 +256,7 @@ class DecisionService:
             raise
 
     def forget(self) -> None:
-        """Discard the state and read the log again next time. Unwritten events are lost."""
+        """Discard the state, so that the log is read again next time. Unwritten events are lost."""
         if self._shield.log is not None:
             self.live = None
             self.journal.forget()
@@ -279,7 +281,7 @@ class DecisionService:
         return conversation
 
     def _restore(self, history: History, before: Entry | None) -> Conversation:
-        """Rebuild the conversation from the log. `before` was its first entry at the last read."""
+        """Rebuild the conversation from the log. `before` was the first entry when the log was last read."""
         first, opening, given = self.journal.first, history.opening, self._unvouched
         self.pack, self.postures = self._shield.pinned(opening)
         is_another = before is not None and first is not None and before.digest != first.digest
@@ -304,7 +306,7 @@ class DecisionService:
         """Apply entries from other writers. Return False if everything must be read again."""
         state, handed_over = self.state, self.state.handed_over
         if state.length == 0 or self.unwritten or self.open_turn is not None:
-            # Entries from other writers come before unwritten mutations.
+            # Other writers' entries come first, then the unwritten mutations.
             return False
         try:
             news = read_history(entries, History(opening_of(self.pack, None, ""), state=state))
@@ -319,7 +321,7 @@ class DecisionService:
         return True
 
     def _replay(self, conversation: Conversation) -> None:
-        """Apply the unwritten mutations after all entries from other writers, which may contain some of the same
+        """Apply the unwritten mutations again, after all entries from other writers. These may contain some of the same
         events.
         """
         if self.open_turn is not None and not any(each is self.open_turn for each in self.unwritten):
@@ -344,13 +346,13 @@ class DecisionService:
         return Trajectory(self.id, events, agent or self.by, context=dict(self.context or {}))
 
     def attempt(self, wanted: WantedDecisions) -> Attempt:
-        """Apply mutations and decide calls. Writing the attempt makes the decisions valid."""
+        """Apply mutations and decide calls. The decisions become valid when the attempt is written."""
         try:
             attempt = self._attempt(wanted)
             check_cost()
             return attempt
         except BaseException:
-            # The attempt may be half applied, but the log contains only complete attempts.
+            # The attempt may be half applied. The log contains only complete attempts, so read the log again.
             self.forget()
             raise
 
@@ -378,7 +380,7 @@ class DecisionService:
         return attempt
 
     def is_written(self, attempt: Attempt, answers: Answers, named: Named | None = None) -> bool:
-        """Whether the attempt was written. It has no effect if another writer wrote first."""
+        """Return whether the attempt was written. If another writer wrote first, the attempt has no effect."""
         is_accepted = False
         try:
             is_accepted = self.journal.accepts(attempt.drafts, answers)
@@ -395,12 +397,12 @@ class DecisionService:
             del self.unwritten[: attempt.mutations]
             self._before_unwritten = self.state.events
         if not self.unwritten:
-            # Everything is written, so the shield no longer needs the session.
+            # Everything is written, so the shield need not keep the session.
             self._shield.unwritten.pop(id(self), None)
         return True
 
     def resumed(self, id: str, tool: str, arguments: Mapping[str, Any], by: str) -> Decision | None:
-        """Return the decision on an interrupted call that may continue, or None to decide again."""
+        """Return the decision on an interrupted call that may continue, or None if the call must be decided again."""
         before, events = self.state.interrupted.get(id), self.open().events
         if before is None or (before.tool, before.arguments) != (tool, dict(arguments)):
             return None
@@ -431,11 +433,11 @@ class DecisionService:
         )
 
     def taken_before(self, wanted: WantedDecisions) -> list[Repeated] | None:
-        """Return the valid earlier answers to a repeated request, or None for a new request."""
+        """Return the earlier answers to a repeated request that are still valid, or None if the request is new."""
         self.open()
         if wanted.named is None or wanted.named.name not in self.state.requests:
             return None
-        # Only the log is up to date. Another worker may have reported a result or stopped the call.
+        # Read the log again, because another worker may have reported a result or stopped the call.
         self.journal.forget_stops()
         self.forget()
         self.open()
@@ -444,7 +446,7 @@ class DecisionService:
         return None if found is None else [self._sent_again(*each, wanted.by) for each in found[: len(wanted.asked)]]
 
     def _sent_again(self, decision: Decision, step: int, by: str) -> Repeated:
-        """Return the decision if it is still valid. A call with a result must not be made again."""
+        """Return the decision if it is still valid. A call that has a result must not be made again."""
         if not decision.allowed:
             return decision
         if not has_result(self.open().events, step):
@@ -460,7 +462,7 @@ class DecisionService:
         decision, changes, uses = self._decide_judged(attempt, wanted, place, judgement, started)
         call, found = judgement.call, self._recalled
         if found is not None and (said := found.confirmation) is not None:
-            # The user confirmed this card from an earlier request with the same history.
+            # The user confirmed this card in an earlier request with the same history.
             attempt.conversation.confirm(said, time=found.yes.time if found.yes is not None else None)
             judgement = attempt.conversation.call(call.tool, call.arguments, id=call.id, time=call.time)
             decision, more, uses = self._decide_judged(attempt, wanted, place, judgement, started)
@@ -470,13 +472,13 @@ class DecisionService:
         attempt.decide(decision, found.name_of(decision) if found is not None else "", uses)
         for change in changes:
             entry = draft(self.journal.tenant, self._approvals.homes.get(change.approval, self.id), change)
-            # The unique id distinguishes this entry from a similar entry by another worker.
+            # The id is unique, so that a similar entry from another worker counts separately.
             attempt.add(replace(entry, id=f"{entry.id}:{self.id}") if self.caller_keeps_history else entry)
 
     def _decide_judged(
         self, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement, started: float
     ) -> tuple[Decision, Sequence[Change], Sequence[Use]]:
-        """Return the decision on a judged call, the approval changes to write, and the uses of limits."""
+        """Return the decision on a judged call, with the approval changes and the uses of limits to write."""
         conversation, call = attempt.conversation, judgement.made.call
         session, number = conversation.session, self.state.decided + len(attempt.decisions) + 1
         name = f"{self.id}/{number}" if self.id else str(number)
@@ -509,7 +511,7 @@ class DecisionService:
         shown = tuple(replace(each, shown=True) for each in resolved) if self.postures.resolve == "show" else ()
         decision = _decision(self.pack, judgement, name, ruling, weighed, card, shown, earlier, failures, looked)
         if resolved:
-            # If a softer posture allowed the call, it ran without the results of the look-ups.
+            # If a softer posture allowed the call, it has run without the results of these look-ups.
             resolved = resolved if decision.allowed else shown or resolved
             decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
         if not decision.allowed:
@@ -517,9 +519,9 @@ class DecisionService:
         if decision.resolved or decision.approval:
             self._marks[judgement.made.step] = decision
         decision = self._with_model_answers(conversation, judgement, decision)
-        # Nothing else uses the decision yet.
+        # The decision can still be changed, because nothing has used it yet.
         force_setattr(decision, "seconds", clocks.perf_counter() - started)
-        # The approval request quotes the message for reviewers from the decision.
+        # The approval request contains the decision's message for reviewers.
         changes = [
             replace(each, for_person=decision.for_person) if each.status == "waiting" else each
             for each in ruling.changes
@@ -527,7 +529,7 @@ class DecisionService:
         return decision, changes, places.uses if decision.allowed else ()
 
     def _look_up(self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground]) -> Resolved:
-        """Make the look-ups that the shield may make itself."""
+        """Make the look-ups that the shield is allowed to make itself."""
         how, tools = self.postures.resolve, self._shield.tools
         if (
             judgement.parts
@@ -537,18 +539,18 @@ class DecisionService:
             or self.lacks
             or (how == "show" and self.caller_keeps_history)
         ):
-            # If the caller keeps the history, results shown with a refusal would be lost.
+            # If the caller keeps the history, it would not contain results that are shown with a refusal.
             return Resolved(grounds, judgement)
         found = resolve(self.postures, conversation, judgement, grounds, tools)
         if how == "show" and gravest([ground.answer for ground in found.grounds]) != "deny":
-            # The agent sees the results and then repeats the call.
+            # The agent sees the results and can then repeat the call.
             return Resolved(grounds, judgement, look_ups=found.look_ups)
         return found
 
     def _objections(
         self, binding: Binding, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement
     ) -> list[Ground]:
-        """Return the objections that come from no policy: doubts of the host, stops, and other calls in the turn."""
+        """Return the objections that come from no policy: the host's doubts, stops, and other calls in the turn."""
         call, found = judgement.call, list[Ground]()
         if because := self._shield.doubts.get(call.tool):
             found.append(binding.of_doubt(because))
@@ -564,7 +566,9 @@ class DecisionService:
         return found
 
     def _is_declined(self, conversation: Conversation, judgement: Judgement) -> bool:
-        """Whether the user declined the call with a button. A history from the caller does not show this."""
+        """Whether the user declined the call with a button. Needed if the caller keeps the history, which does not show
+        this.
+        """
         if judgement.parts:
             return any(self._is_declined(conversation, part) for part in judgement.parts)
         made = judgement.made
@@ -575,7 +579,7 @@ class DecisionService:
         return cards is not None and cards.was_declined(conversation.since(0)[: made.step], self._time_of(made.call))
 
     def _earlier_cards(self, conversation: Conversation, call: Call) -> EarlierCards | None:
-        """Return the cards for this call from earlier requests of a caller that keeps the history."""
+        """Return the cards for this call in earlier requests, if the caller keeps the history."""
         log = self.journal.log
         if log is None or not self.caller_keeps_history:
             return None
@@ -588,7 +592,7 @@ class DecisionService:
     def _for_channel(
         self, grounds: Sequence[Ground], conversation: Conversation, judgement: Judgement
     ) -> Sequence[Ground]:
-        """Redirect questions for the user if the host does not report answers."""
+        """Redirect questions for the user if the host does not report the user's answers."""
         channel = self.channel
         if channel.puts_cards:
             digest = conversation.cards.digest(judgement.made)
@@ -599,11 +603,11 @@ class DecisionService:
         return grounds
 
     def _latest_uses(self, attempt: Attempt) -> LatestUses | None:
-        """Return a function that finds earlier uses of the pack's limits, or None if uses are not counted."""
+        """Return a function that finds earlier uses of the pack's limits. None if uses are not counted."""
         log, conversation, uses = self.journal.log, attempt.conversation, self.state.uses
         if log is None:
             return None
-        # If this write contains a refusal, the refused call no longer counts towards the limits.
+        # A refused call no longer counts towards the limits. The refusal may be among the unwritten events.
         unwritten = conversation.since(self.state.events)
         returned = [use.decision for event in unwritten for use in given_back(conversation, event, uses)]
         return latest_uses(log, self.journal.tenant, attempt.uses, returned)
@@ -618,7 +622,7 @@ class DecisionService:
     ) -> ApprovalRuling:
         log = self.journal.log
         if log is None or (self.caller_keeps_history and not is_signed_in(conversation.context)):
-            # Do not request an approval that no later call could find.
+            # Request no approval here, because no later call could find it.
             return ApprovalRuling(grounds)
         now, terms, asked = self._shield.clock(), self.postures.approval, ""
         self._approvals.pass_on(conversation.handed_over)
@@ -636,7 +640,7 @@ class DecisionService:
         return replace(ruling, changes=[*left, *ruling.changes]) if left else ruling
 
     def _continues(self, before: Sequence[Event], asked: Approval) -> bool:
-        """Whether the history continues the conversation in which an approval was requested."""
+        """Whether the history continues the conversation in which the approval was requested."""
         log = self.journal.log
         home = read_history(log.conversation(self.journal.tenant, asked.conversation)) if log is not None else None
         if home is None:
@@ -648,7 +652,7 @@ class DecisionService:
     def _card(
         self, conversation: Conversation, judgement: Judgement, ruling: ApprovalRuling, name: str, *, is_repeated: bool
     ) -> Card | None:
-        """Return the card if only the user's confirmation is missing, and possibly an approval.
+        """Return the card if nothing but the user's confirmation, and possibly an approval, is missing.
 
         Look-ups and other questions come before the card. A call that cannot be allowed gets no card.
         """
@@ -664,7 +668,7 @@ class DecisionService:
         now, digest = self._time_of(call), conversation.cards.digest(judgement.made)
         if conversation.cards.is_declined_otherwise(judgement.made, digest, now):
             return None
-        # Each write has only one prompt, so do not show a waiting card again.
+        # Each write gets only one prompt, so a waiting card is not shown again.
         card = conversation.cards.waiting(digest, step)
         if card is not None and card.text == text and card.expires is not None and now < card.expires:
             return card

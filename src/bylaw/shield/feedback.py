@@ -1,5 +1,5 @@
 """Writes the message that an agent receives in place of a tool's result. The message is short, uses business terms and
-names a next step.
+names the next step.
 """
 
 import re
@@ -21,7 +21,7 @@ SHOW = (
     "If the user says yes, make this call again with the same arguments. Otherwise do not make it."
 )
 ENOUGH = 2
-"""The number of unclear answers to a card after which the agent is told to stop asking."""
+"""After this many unclear answers to a card, the agent is told to stop asking."""
 _PERSON = "A reviewer must decide the rest. Do not try again before the decision."
 _TEXTS: tuple[tuple[tuple[str, str], ...], ...] = (
     (
@@ -81,7 +81,9 @@ _TEXTS: tuple[tuple[tuple[str, str], ...], ...] = (
         ),
     ),
 )
-"""The parts of the message. Each part uses the first line whose conditions are all true. `-` negates a condition."""
+"""The parts of the message. Each part has several lines and uses the first one whose conditions are all true. `-`
+negates a condition.
+"""
 _MESSAGE = [
     [
         ({name for name in when.split() if name[0] != "-"}, {name[1:] for name in when.split() if name[0] == "-"}, line)
@@ -104,7 +106,7 @@ def feedback(
     earlier: Earlier = "",
     failures: int = 0,
 ) -> str:
-    """Return the message for the agent. Empty without objections.
+    """Return the message for the agent. Empty if there are no objections.
 
     `card` is the text for the user. `shown` contains look-ups made for the agent. `earlier` says whether the same call
     ran before. `failures` is the number of unclear answers to the card.
@@ -116,15 +118,15 @@ def feedback(
     denials = [ground for ground in objecting if ground.answer == "deny" and ground.posture == "enforce"]
     if is_unheard or runs or answer == "look_up" or not all(ground.puts_card for ground in denials):
         card = ""
-    # A card turns a denial into a question. The approval is mentioned only after the user's confirmation.
+    # A card turns a denial into a question. The approval is mentioned only after the user has confirmed.
     waits_for_yes = answer == "deny" and bool(card)
     stage = "note" if runs else "ask" if waits_for_yes else answer
-    # The user is asked last, or not at all if another policy denies the call.
+    # The user is asked after everybody else, or not at all if another policy denies the call.
     waiting = {"look_up": ("deny", "look_up", "ask"), "deny": ("look_up", "ask")}.get(stage, ())
     told = [ground for ground in objecting if not (ground.puts_card and ground.answer in waiting)]
     by_card = bool(card) or (stage == "look_up" and not is_unheard)
     why = [f"- {reason}" for ground in told if (reason := _why(pack, ground, by_card=by_card))]
-    # A denial is final, so leave out questions from other policies.
+    # A denial is final, so questions from other policies are left out.
     asking = [ground for ground in told if stage != "deny" or ground.answer == "deny"]
     look_ups = _calls(each for ground in asking for each in ground.look_ups)
     retries = _calls(each for ground in asking for each in ground.retries) if stage != "deny" else ""
@@ -133,11 +135,11 @@ def feedback(
     needs_person = stage in ("note", "ask") and not waits_for_yes and any(map(_needs_person, asking))
     is_hopeless = stage == "ask" and needs_person and not (approval or is_unheard or retries)
     if is_hopeless:
-        # An answer from the user does not help while other questions are unanswered.
+        # The user's answer would not help while other questions are unanswered.
         asks = card = ""
     cannot_ask = bool(asks) and is_unheard
     if any(ground.kind == "call" for ground in objecting) or (cannot_ask and not runs):
-        # Look-ups do not help if the call cannot be checked, or if only an unreachable user could allow it.
+        # No look-up helps if the call cannot be checked, or if only a user who cannot be reached could allow it.
         look_ups = retries = ""
     contents = "" if runs else "\n".join(f"{_call(each)}: {each.content}" for each in shown)
     texts = {
@@ -193,7 +195,7 @@ def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
 
 def _why_guard(ground: Ground) -> str:
     if ground.failed:
-        # Hide the failing line of the guard, and advice for its author, from the agent.
+        # Do not show the agent the guard's failing line, or advice for the guard's author.
         return f"this call could not be checked: {_LINE.sub('', ground.because).partition('; ')[0]}. "
     if ground.answer == "deny":
         unknown = (
@@ -205,12 +207,12 @@ def _why_guard(ground: Ground) -> str:
     if asked := " ".join(each.text for each in ground.questions if each.whom == "person"):
         return f"only a reviewer can answer this: {asked} "
     is_request = any(each.fact.startswith("request") for each in ground.questions)
-    # The text names the values missing from the request, or says why the request was unreadable.
+    # The text names the values that the request lacks, or says why the request was unreadable.
     return f"{ground.because}. " if is_request else ""
 
 
 def _rule(pack: Pack, ground: Ground) -> str:
-    """Return the sentences of the policy in the document. Without a document, return the definition from the pack."""
+    """Return the sentences of the policy document. If there is no document, return the definition in the pack."""
     if texts := [_one_line(citation.text) for citation in ground.citations if citation.text]:
         return f'The policy says: "{" ... ".join(_relevant(texts, ground.because))}"'
     policy = pack.policies.get(ground.policy)
@@ -218,9 +220,9 @@ def _rule(pack: Pack, ground: Ground) -> str:
 
 
 def _relevant(texts: Sequence[str], because: str) -> list[str]:
-    """Return the sentences most similar to the reason, up to the maximum length, in document order.
+    """Return the sentences most similar to the reason, in document order, up to the maximum length.
 
-    The first sentence alone may be misleading without its exceptions.
+    The first sentence is not enough, because it may be misleading without the exceptions that follow it.
     """
     if len(texts) == 1:
         return [*texts]

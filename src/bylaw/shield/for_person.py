@@ -1,7 +1,7 @@
-"""Writes the text for a reviewer before an approval.
+"""Writes the text that a reviewer sees before an approval.
 
-Agents, tools and users may supply misleading values. Each value is quoted, shortened and kept on one line, so that it
-cannot look like Bylaw's own text.
+Agents, tools and users may supply misleading values. Each value is therefore quoted, shortened and kept on one line, so
+that it cannot look like text from Bylaw.
 """
 
 import json
@@ -15,14 +15,14 @@ from bylaw.trace.event import Call
 LONGEST = 200
 """The maximum length of a value in characters."""
 LONGEST_ARGUMENT = 2000
-"""The maximum length of an argument of the call. The reviewer approves all of it."""
+"""The maximum length of an argument of the call in characters. It is large because the reviewer approves all of it."""
 MOST = 30
 """The maximum number of arguments or facts to show."""
 _as_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
 def for_person(call: Call, grounds: Sequence[Ground], seen: Iterable[tuple[str, Any]]) -> str:
-    """Return the message for the reviewer. `seen` contains the facts used and their values."""
+    """Return the message for the reviewer. `seen` contains the facts that were used, with their values."""
     lines = [f"The agent wants to make this call: {name(call.tool)}"]
     lines += _listed([f"  {name(key)}: {value(each, LONGEST_ARGUMENT)}" for key, each in call.arguments.items()])
     facts = [(fact, answer) for fact, answer in seen if not fact.endswith(".exists")]
@@ -55,7 +55,7 @@ def _said(ground: Ground) -> list[str]:
 
 
 def line(text: str) -> str:
-    """Return text on one short line with all characters visible."""
+    """Return the text on one short line, with invisible characters escaped."""
     plain = " ".join(text.split())
     if not plain.isprintable():
         plain = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in plain)
@@ -63,12 +63,12 @@ def line(text: str) -> str:
 
 
 def name(text: str) -> str:
-    """Return a name from an agent, quoted unless it is a plain word."""
+    """Return a name that an agent supplied. It is quoted unless it is a simple word."""
     return text if text.isidentifier() and text.isprintable() and len(text) <= LONGEST else value(text)
 
 
 def value(given: Any, longest: int = LONGEST) -> str:
-    """Return a value as JSON on one line. A shortened value shows how many characters are missing."""
+    """Return a value as JSON on one line. If it is shortened, the text says how many characters are missing."""
     try:
         text = _as_json(given)
     except (TypeError, ValueError, RecursionError):

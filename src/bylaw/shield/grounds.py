@@ -1,7 +1,7 @@
-"""Turns the findings of guards and rules into grounds: `allow`, `deny`, `look_up` or `ask`.
+"""Turns the results of guards and rules into grounds: `allow`, `deny`, `look_up` or `ask`.
 
-Uncertainty never allows a call. An unknown fact is looked up if possible. Otherwise, somebody is asked. The pack says
-whether to refuse or ask about a call that could not be judged.
+Uncertainty never allows a call. An unknown fact is looked up if possible. Otherwise, a person is asked. The pack
+decides whether a call that could not be judged is refused or leads to a question.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,20 +30,20 @@ from bylaw.trace.event import Call, Event, Message
 _TOGETHER = "actions made together"
 _AGREES = "Do you agree to this?"
 _BINDS_NOTHING = frozenset(("call", "action", "stop", "unguarded", "doubt"))
-"""The kinds of grounds without a policy."""
+"""The kinds of grounds that come from no policy."""
 
 
 class Binding(Struct, frozen=True):
-    """Creates the grounds for one tool from a pack and its postures."""
+    """Creates the grounds for a call to one tool, using a pack and its postures."""
 
     pack: Pack
     postures: Postures
     tool: str
     called: str = ""
-    """The tool that performs the action, if `tool` is an action."""
+    """The tool that performs the action. Set if `tool` is an action."""
 
     def ground(self, policy: str, kind: GroundKind, answer: Answer, because: str = "", **more: Any) -> Ground:
-        """Return the ground of a policy with citations. Without a policy, return the ground for another objection."""
+        """Return a ground with the policy's citations. With an empty `policy`, the objection comes from elsewhere."""
         cited = self.pack.policies[policy].citations if policy else ()
         return Ground(policy, kind, answer, self.postures.of(self.tool, policy, self.called), because, cited, **more)
 
@@ -52,20 +52,22 @@ class Binding(Struct, frozen=True):
         return self.ground(finding.rule.policy, "rule", answer, finding.because, questions=tuple(questions), **told)
 
     def of_doubt(self, because: str) -> Ground:
-        """Return the ground for an objection of the host to a tool. A reviewer decides on each call of the tool."""
+        """Return the ground for the host's objection to a tool. A reviewer decides on each call to such a tool."""
         question = Question("doubt", f"{because}. Should this call be made?", "person")
         return self.ground("", "doubt", "ask", because, questions=(question,))
 
     def of_declined(self) -> Ground:
-        """Return the ground for a declined card. The history does not show the user's answer, so the user is asked once
-        more.
+        """Return the ground for a card that the user declined. The user is asked once more, because the history does
+        not show the answer.
         """
         because = "the user declined this call"
         question = Question("declined", _AGREES, "user")
         return self.ground("", "rule", "ask", because, questions=(question,), for_agent=because, puts_card=True)
 
     def on_error(self) -> Answer:
-        """Return the answer for a call that could not be judged. It may be allowed only if it is certainly a read."""
+        """Return the decision on a call that could not be judged. It can be `allow` only if the call is certainly a
+        read.
+        """
         declared = self.pack.schema.tools.get(self.tool)
         is_read = declared is not None and declared.effect == "read"
         return self.postures.on_read_error if is_read else self.postures.on_error
@@ -85,7 +87,7 @@ def find_grounds(
     is_unresolved = bool(judgement.otherwise) and not lacks
     fault = judgement.fault or misfit(judgement.made.tool, judgement.made.call.arguments)
     if judgement.asked is not None:
-        # Undeclared arguments may have effects beyond the actions.
+        # Undeclared arguments may have effects that none of the actions describe.
         declared = session.pack.schema.tools.get(judgement.asked.tool)
         fault = fault or misfit(declared, judgement.asked.arguments)
     if is_unresolved:
@@ -105,11 +107,11 @@ def find_grounds(
             facts = card_facts(judgement.made, session.ledger)
             rules = [guards.before_card(each, facts) if _asks_for_yes(each) else each for each in rules]
         found += rules
-        # The rules are weighed again after the user has answered the card.
+        # The rules are weighed again once the user has answered the card.
         if weighed is not None and not any(finding.puts_card for finding in judgement.rules):
             found += _of_circuit(binding, found, weighed)
     except Exception as error:
-        # After an internal error, the decision says that the call was not judged.
+        # After an internal error, the decision only says that the call was not judged.
         fault = fault or f"{FAULT}: {type(error).__name__}: {error}"
     if is_unresolved:
         found.append(_of_unresolved(binding, judgement))
@@ -123,7 +125,7 @@ def find_grounds(
 def _of_actions(session: Session, postures: Postures, judgement: Judgement, lacks: str) -> tuple[Ground, ...]:
     """Return the ground of every policy for each action of a call.
 
-    A card covers one action. If a call does more than the action that the user must confirm, a person is asked about
+    A card covers one action. If a call does more than the action that the user must confirm, a reviewer is asked about
     the whole call.
     """
     found: list[Ground] = []
@@ -141,7 +143,7 @@ def _on_its_own(ground: Ground, part: Judgement) -> Ground:
 
 
 def _of_unresolved(binding: Binding, judgement: Judgement) -> Ground:
-    """Return the ground for a call without a declared action: look at the page, ask a reviewer, or deny."""
+    """Return the ground for a call that performs no declared action: look at the page, ask a reviewer, or deny."""
     because = judgement.fault
     if (call := judgement.instead) is not None:
         look_ups = (LookUp(call.tool, dict(call.arguments), ("the page to which the link leads",), instead=True),)
@@ -159,10 +161,10 @@ def _of_unresolved(binding: Binding, judgement: Judgement) -> Ground:
 
 
 def weigh(session: Session, judgement: Judgement) -> Assessment | None:
-    """Weigh all rules together if a rule is broken or undecided, or if the pack sets a margin."""
+    """Weigh all rules together if at least one is broken or undecided, or if the pack sets a margin."""
     book = session.pack.book
     if judgement.parts:
-        # `_of_actions` weighs each action.
+        # `_of_actions` weighs each action separately.
         return None
     must_weigh = judgement.rules or judgement.open_rules or (book.eps > 0.0 and book.rules and _may_write(judgement))
     if not must_weigh:
@@ -171,7 +173,7 @@ def weigh(session: Session, judgement: Judgement) -> Assessment | None:
 
 
 def is_unguarded(pack: Pack, judgement: Judgement, grounds: Iterable[Ground]) -> bool:
-    """Whether a call may write although no enforced policy has a ground for it."""
+    """Whether a call may write although no policy that is enforced has a ground for it."""
     if judgement.parts:
         return any(is_unguarded(pack, part, grounds) for part in judgement.parts)
     is_guarded = any(each.kind not in _BINDS_NOTHING and each.policy not in pack.held_back for each in grounds)
@@ -179,7 +181,7 @@ def is_unguarded(pack: Pack, judgement: Judgement, grounds: Iterable[Ground]) ->
 
 
 def earlier_run(ledger: Ledger, made: CallRecord) -> Earlier:
-    """Return whether the same call has run since the user's last message."""
+    """Return whether the same call has run since the user's last message, and how certain that is."""
     since = ledger.said[-1][0] if ledger.said else -1
     found: Earlier = ""
     for write in reversed(ledger.writes):
@@ -196,8 +198,8 @@ def earlier_run(ledger: Ledger, made: CallRecord) -> Earlier:
 def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool, files: bool) -> list[Ground]:
     """Redirect questions that the user cannot answer.
 
-    A question goes to a reviewer if the pack allows this or if the host `files` all questions. Other questions go to
-    the user if the host reports the user's next message (`hears`).
+    A question goes to a reviewer if the pack allows this or if the host `files` all questions. Other questions stay
+    with the user. If the host does not report the user's next message (`hears`), they are marked as unheard.
     """
     found: list[Ground] = []
     for ground in grounds:
@@ -212,8 +214,10 @@ def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool, fi
 
 
 def after_no(grounds: Sequence[Ground], events: Sequence[Event], tool: str) -> Sequence[Ground]:
-    """If the user's last answer to a card of this tool is a no, refuse a call that does more than the confirmed action:
-    it may contain what the user declined.
+    """Refuse a call that does more than the action to confirm, if the user's last answer to a card of this tool is a
+    no.
+
+    The call may contain what the user declined.
     """
     cards = {event.card.id for event in events if isinstance(event, Call) and event.card and event.tool == tool}
     answers = [event.confirmation for event in events if isinstance(event, Message) and event.confirmation is not None]
@@ -227,8 +231,8 @@ def after_no(grounds: Sequence[Ground], events: Sequence[Event], tool: str) -> S
 
 
 def until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) -> Sequence[Ground]:
-    """If the user declined the card with this digest, add the time when the denial ends. The card expires at the same
-    time.
+    """If the user declined the card with this digest, tell the agent when the denial ends, which is when the card
+    expires.
     """
     if not any(AFTER_NO in each.for_agent for each in grounds):
         return grounds
@@ -245,7 +249,7 @@ def until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) 
 def _of_broken(binding: Binding, finding: RuleFinding, weighed: Assessment | None) -> Ground:
     answer: Answer = "deny" if weighed is None else weighed.decision
     if finding.rule.hard:
-        # A conflict means that the rule is broken with and without the call, so ask.
+        # In a conflict, the rule is broken whether or not the call is made, so ask.
         answer = "ask" if weighed is not None and finding.rule.name in weighed.conflict else "deny"
     if answer != "deny" or not finding.puts_card:
         return binding.of_rule(finding, answer)
@@ -261,7 +265,7 @@ def _of_undecided(binding: Binding, finding: RuleFinding, weighed: Assessment | 
 
 
 def _questions_of(pack: Pack, finding: RuleFinding) -> Sequence[Question]:
-    """Return the questions that would settle an undecided rule. Questions about consent are for the user."""
+    """Return the questions whose answers would settle an undecided rule. Questions about consent are for the user."""
     predicates, policy = pack.book.predicates, finding.rule.policy
     definition = pack.policies[policy].definition
     found: list[Question] = []
@@ -273,7 +277,7 @@ def _questions_of(pack: Pack, finding: RuleFinding) -> Sequence[Question]:
 
 
 def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) -> list[Ground]:
-    """Return the ground of all rules together, if it is more severe than the ground of any single rule."""
+    """Return the ground of all rules together. Empty unless it is more severe than the ground of every single rule."""
     said = gravest([ground.answer for ground in found if ground.kind == "rule"])
     if GRAVEST.index(said) <= GRAVEST.index(weighed.decision):
         return []
@@ -284,7 +288,7 @@ def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) 
 
 
 def _of_unguarded(binding: Binding) -> list[Ground]:
-    """Return the objection of the pack to a write without a policy, if there is one."""
+    """Return the pack's objection to a write to which no policy applies. Empty if the pack allows such writes."""
     answer = binding.postures.of_unguarded(binding.tool, binding.called)
     if answer == "allow":
         return []
@@ -316,7 +320,7 @@ def _as_question(text: str) -> str:
 
 
 class _GuardGrounds:
-    """Builds the grounds of the guards for one call. The guards share look-ups for missing facts."""
+    """Builds the guards' grounds for one call. The guards share the look-ups for missing facts."""
 
     def __init__(self, binding: Binding, judgement: Judgement, ledger: Ledger) -> None:
         self._binding = binding
@@ -324,9 +328,9 @@ class _GuardGrounds:
         self._entities = binding.pack.schema.entities
         self._ledger = ledger
         self._ways: dict[Fact, tuple[str, list[str]]] = {}
-        """Maps each fact to its look-up, if any, and to the failed look-ups."""
+        """For each fact, the name of its look-up (empty if there is none) and the look-ups that were already made."""
         self._made: dict[str, tuple[str, dict[str, Any], Sequence[CallRecord]]] = {}
-        """Maps the name of a look-up to its tool, its arguments and the earlier calls that made it."""
+        """For each look-up by name: its tool, its arguments, and the earlier calls that made it."""
 
     def ground(self, evidence: PolicyEvidence) -> Ground:
         policy, said = evidence.policy.id, evidence.completions
@@ -336,9 +340,9 @@ class _GuardGrounds:
             case "deny" if len(said) == 1 and said[0].paths == 1:
                 return self._binding.ground(policy, "guard", "deny", said[0].because)
             case "deny":
-                # Several paths end in a denial, and the path that applies is unknown.
+                # Several paths end in a denial, and it is unknown which of them applies.
                 wanted, _, _ = self._look_ups(self._undecided_facts(evidence))
-                # The user's answer may determine the reason, for example if it contains the correct amount.
+                # The user's answer may decide which reason applies, for example if it contains the correct amount.
                 asked = _unique(fact for each in said for fact in each.asked)
                 questions = tuple(self._question(fact, "user") for fact in asked if fact.entity != "context")
                 return self._binding.ground(policy, "guard", "deny", look_ups=wanted, questions=questions)
@@ -368,9 +372,8 @@ class _GuardGrounds:
         )
 
     def before_card(self, ground: Ground, facts: CardFacts) -> Ground:
-        """Check that all facts on the user's card are known.
-
-        Return the look-ups for missing facts. Without such look-ups, no card can be shown.
+        """Check that all facts on the user's card are known. Return the look-ups for missing facts. If there are none,
+        no card can be shown.
         """
         if facts.is_known:
             return ground
@@ -387,7 +390,7 @@ class _GuardGrounds:
         )
 
     def _undecided_facts(self, evidence: PolicyEvidence) -> tuple[Fact, ...]:
-        """If every path ends in a denial, return the facts that decide which denial it is."""
+        """Return the facts that decide which of several denials applies. Called if every path ends in a denial."""
         found: list[Fact] = []
         for completion in evidence.completions:
             fact = completion.reads[-1] if completion.paths > 1 and completion.reads else None
@@ -405,7 +408,7 @@ class _GuardGrounds:
         return Question(str(fact), question_about(fact, self._entities.get(fact.entity)), whom)
 
     def _look_ups(self, lacking: Iterable[Fact]) -> tuple[tuple[LookUp, ...], list[Fact], tuple[LookUp, ...]]:
-        """Return the look-ups for these facts, the facts without a look-up, and the failed look-ups."""
+        """Return the look-ups for these facts, the facts without a look-up, and the look-ups that have failed."""
         wanted: dict[str, list[str]] = {}
         failed: dict[str, list[str]] = {}
         blind: list[Fact] = []
@@ -444,8 +447,8 @@ class _GuardGrounds:
         return self._snapshot(entity, tried), tried
 
     def _snapshot(self, entity: Entity, tried: Sequence[str]) -> str:
-        """Return the look-up that shows an opened page, if the page has not been shown since. Otherwise return an empty
-        string.
+        """Return the name of the look-up that shows an opened page, if the page has not been shown since. Otherwise
+        return an empty string.
         """
         actions = self._ledger.schema.actions
         if actions is None or entity.read is None or not actions.pages.shows(entity.read.tool):

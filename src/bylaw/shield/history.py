@@ -1,7 +1,7 @@
 """Writes a live conversation to the log and continues it from there. Without a log, nothing is stored.
 
-Each entry has a position in the conversation. If another process has already written to the position, its entries are
-read first and the call is decided again.
+Each entry has a position in the conversation. If another process has already written to that position, its entries are
+read first, and the call is decided again.
 """
 
 import uuid
@@ -47,12 +47,12 @@ class Named(Struct, frozen=True):
     digest: str
 
     def id(self, conversation: str) -> str:
-        """Return the id of the first entry of a request. The log uses it to detect a repeated request."""
+        """Return the id of a request's first entry, by which the log detects that a request is repeated."""
         return f"{_REQUEST}{conversation}/{self.digest}/{self.name}"
 
 
 class _Answer(Struct, frozen=True, omit_defaults=True, tag="result"):
-    """A result in its stored form. Text and data are separate, so that text is never parsed as JSON."""
+    """A result as stored. Text and data are separate, so that text is never parsed as JSON."""
 
     call: int | None
     text: str | None = None
@@ -79,28 +79,28 @@ _change = msgspec.json.Decoder(Change).decode
 
 
 class LiveState(Struct):
-    """The state for later decisions, apart from the events."""
+    """What later decisions need to know besides the events."""
 
     length: int = 0
     events: int = 0
     decided: int = 0
     requests: dict[str, tuple[str, int]] = {}
-    """Maps an idempotency key to the digest of the request and the number of earlier decisions."""
+    """For each idempotency key: the digest of the request, and the number of decisions before it."""
     interrupted: dict[str, Decision] = {}
-    """Decisions on allowed calls that were interrupted, by call id."""
+    """Decisions on allowed calls that were interrupted, keyed by call id."""
     asked: dict[str, Decision] = {}
-    """Decisions that required an answer, by call id."""
+    """Decisions for which somebody was asked, keyed by call id."""
     uses: dict[int, list[Use]] = {}
-    """Uses of limits, by the step of the call."""
+    """Uses of limits, keyed by the step of the call."""
     yeses: dict[str, Approved] = {}
-    """Approvals by reviewers, by id. The decision lists the policies covered by each approval."""
+    """Reviewers' approvals by id, each with the policies that it covers."""
     handed_over: int = 0
     """The number of events before the last handover."""
     last_call: str = ""
-    """The id of the last event if it is a call."""
+    """The id of the last event, if it is a call."""
 
     def note(self, value: Any, time: float = 0.0) -> None:
-        """Record the value of an entry that was read or written."""
+        """Update the state with an entry that was read or written."""
         self.length += 1
         match value:
             case Message() | Call() | Result():
@@ -126,7 +126,7 @@ class LiveState(Struct):
 
 
 class History(Struct):
-    """The content of the log for one conversation."""
+    """What the log contains about one conversation."""
 
     opening: Opening
     events: list[Event] = []
@@ -134,9 +134,9 @@ class History(Struct):
     approvals: list[Change] = []
     state: LiveState = field(default_factory=LiveState)
     steps: list[int] = []
-    """For each decision, the step of its call, which is the last event before the decision."""
+    """For each decision, the step of its call. The call is the last event before the decision."""
     before: int = 0
-    """The number of approval changes before the last handover."""
+    """The number of approval changes that came before the last handover."""
 
     def trajectory(self, id: str) -> Trajectory:
         return Trajectory(id, self.events, self.opening.agent, context=self.opening.context)
@@ -150,7 +150,7 @@ def event_body(event: Event) -> bytes:
     if isinstance(event, Message):
         return encode(event if event.text.isascii() else replace(event, text=writable(event.text)))
     if isinstance(event, Call):
-        # The decision already contains the look-ups.
+        # The decision already contains these look-ups.
         event = replace(event, looked_up=()) if event.looked_up else event
         try:
             return encode(event)
@@ -166,7 +166,7 @@ def event_body(event: Event) -> bytes:
 
 
 def added_context(body: bytes) -> dict[str, Any]:
-    """Return the context that came with the event of an entry. It is added to the initial context."""
+    """Return the context that an entry adds to the initial context."""
     if b'"context"' not in body and b'"handover"' not in body:
         return {}
     told = _with_context(body)
@@ -174,13 +174,13 @@ def added_context(body: bytes) -> dict[str, Any]:
 
 
 def decision_body(decision: Decision) -> bytes:
-    """Return a decision in its stored form, without the citations of permitting policies."""
+    """Return a decision as stored, without the citations of policies that permit the call."""
     grounds = [replace(each, citations=()) if each.answer == "allow" else each for each in decision.grounds]
     return encode(replace(decision, grounds=tuple(grounds)))
 
 
 def read_history(entries: Iterable[Entry], history: History | None = None) -> History | None:
-    """Extend a history with the entries of a conversation, or return None if there are none."""
+    """Extend a history with later entries of the conversation. Return None if there are no entries at all."""
     for entry in entries:
         body = entry.body
         if body is None or (entry.position or 0) != (history.state.length if history is not None else 0):
@@ -230,7 +230,7 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
 
 
 def marked(call: Event, decision: Decision, yeses: Mapping[str, Approved]) -> Event:
-    """Add the approval and the look-ups of a decision to its call."""
+    """Return the call with the approval and the look-ups of its decision."""
     yes = (yeses.get(decision.approval) or _yes_of(decision)) if decision.allowed else None
     if not isinstance(call, Call) or (yes is None and not decision.resolved):
         return call
@@ -241,7 +241,7 @@ def marked(call: Event, decision: Decision, yeses: Mapping[str, Approved]) -> Ev
 
 
 def _yes_of(decision: Decision) -> Approved | None:
-    """Return the approval of a decision if it comes from another conversation."""
+    """Return the approval under which a decision allowed its call, if another conversation requested the approval."""
     by = next((name for each in decision.grounds if (name := lifted_by(each))), "") if decision.approval else ""
     return Approved(by, (), "", decision.approval) if by else None
 
@@ -256,26 +256,28 @@ def _read_event(body: bytes) -> Event:
 
 
 def linked(name: str, context: Mapping[str, Any] | None) -> str:
-    """Return the name of the separate conversation of another principal. Consent and approvals do not carry over."""
+    """Return the name of the separate conversation that another principal begins. Consent and approvals do not carry
+    over.
+    """
     given = dict(context or {})
     return f"{name} > {fingerprint(given.get(PRINCIPAL, given))[:16]}"
 
 
 OPENING = "opening:"
-"""The prefix of the name of a first entry."""
+"""The prefix of the id of a conversation's first entry."""
 TRIES = 200
-"""The maximum number of times to decide a call again because another writer wrote first."""
+"""How often a call is decided again because another writer wrote first."""
 MISFITS = 3
-"""The maximum number of times that the log may reject an entry without a new entry in between."""
+"""How often the log may reject an entry although it has no new entries."""
 
 
 class ConversationJournal:
     first: Entry | None = None
-    """The first entry of the conversation. If it changes, the conversation was deleted and started again."""
+    """The first entry of the conversation. If it changes, the conversation was deleted and started anew."""
     is_unsettled = False
-    """Whether entries that were read may not be on disk yet, and nothing has been written since."""
+    """Whether entries that were read may not be on disk yet. A successful write settles them too."""
     _conflicts = (0, 0)
-    """The length of the conversation at the last rejection, and the number of consecutive rejections."""
+    """The number of entries at the last rejection, and the number of consecutive rejections."""
 
     def __init__(self, log: Log | None, tenant: str, id: str) -> None:
         self.log = log
@@ -307,7 +309,7 @@ class ConversationJournal:
             self.log.forget_stops(self.tenant)
 
     def read(self, *, after: int = 0) -> list[Entry]:
-        """Return the entries after a position. They may not be on disk until `settle` returns."""
+        """Return the entries after a position. They may not be on disk yet. Call `settle` before reporting them."""
         if self.log is None:
             return []
         entries = self.log.conversation(self.tenant, self.id, after=after, settled=False)
@@ -315,7 +317,9 @@ class ConversationJournal:
         return entries
 
     def has_more_than(self, entries: int) -> bool:
-        """Whether the conversation is that long. A conversation that the log does not know is not read again."""
+        """Whether the conversation has more than this many entries. The log is not asked if it did not know the
+        conversation.
+        """
         if self.log is None or not self.may_be_known:
             return False
         length = self.log.length_if_known(self.tenant, self.id)
@@ -323,7 +327,7 @@ class ConversationJournal:
         return (length or 0) > entries
 
     def settle(self) -> None:
-        """Wait until all entries read so far are on disk. Until then, they must not be reported or stored."""
+        """Wait until all entries read so far are on disk. Before that, they must not be reported or stored."""
         if self.log is not None and self.is_unsettled:
             self.log.settle()
             self.is_unsettled = False
@@ -332,7 +336,7 @@ class ConversationJournal:
         self._may_be_known = True
 
     def accepts(self, drafts: Sequence[Draft], answers: Answers) -> bool:
-        """Return whether the drafts were written. If another writer wrote first, none of them is written."""
+        """Process the answers. Return whether the drafts were written. If another writer wrote first, none were."""
         for conflict in answers:
             if isinstance(conflict, Conflict):
                 if conflict.about == "stops":
@@ -348,7 +352,7 @@ class ConversationJournal:
         return True
 
     def _refuse_misfit(self) -> None:
-        """Raise an error if the log keeps rejecting drafts without new entries. Another attempt would fail too."""
+        """Raise an error if the log rejects drafts without new entries, as another attempt would fail too."""
         length, times = self._conflicts
         entries = self.state.length
         self._conflicts = (entries, times + 1 if length == entries else 1)
@@ -359,12 +363,12 @@ class ConversationJournal:
 
     @property
     def overtaken(self) -> LogError:
-        """The error after another writer has written first `TRIES` times."""
+        """The error for a call that was decided `TRIES` times because other writers wrote first each time."""
         return LogError(f"other processes keep writing to conversation `{self.id}`: gave up after {TRIES} tries")
 
 
 class Attempt:
-    """Decisions and their log entries. Nothing is encoded without a log."""
+    """Decisions and the log entries to write for them. Without a log, nothing is encoded."""
 
     drafts: Sequence[Draft] = ()
     mutations = 0
@@ -376,7 +380,7 @@ class Attempt:
         self.decisions: list[Decision] = []
         self._events = 0
         self._entries: list[tuple[Any, Kind, bytes, str]] = []
-        """The value, kind, body and id of each entry of this conversation."""
+        """For each entry of this conversation: its value, kind, body and id."""
         self._elsewhere: list[Draft] = []
 
     @property
@@ -388,7 +392,7 @@ class Attempt:
         self._add(opening, "opening", encode, f"{OPENING}{uuid.uuid4().hex}")
 
     def add_events(self) -> None:
-        """Add all events so far. Refused calls no longer count towards limits."""
+        """Add all events so far. Calls that were refused no longer count towards limits."""
         state = self._journal.state
         for event in self.conversation.since(state.events + self._events):
             self._events += 1
@@ -417,7 +421,7 @@ class Attempt:
         self._entries.append((value, kind, encoded(value) if self._journal.log is not None else b"", id))
 
     def close(self, named: Named | None = None) -> None:
-        """Add the remaining events. The first entry gets the idempotency key. Without a log, everything becomes valid
+        """Add the remaining events. The first entry gets the idempotency key. Without a log, everything is valid
         immediately.
         """
         self.add_events()
@@ -431,7 +435,7 @@ class Attempt:
         try:
             for at, (_, kind, body, name) in enumerate(self._entries, length):
                 if kind in ("opening", "event"):
-                    # The entry has a few more levels than its content.
+                    # An entry is nested a few levels deeper than its content.
                     refuse_deep(body, DEEPEST + 10)
                 under = revision if kind == "decision" else None
                 drafts.append(Draft(tenant, id, kind, body, begun or name, at, under, first))
@@ -448,7 +452,7 @@ class Attempt:
 
 
 def given_back(conversation: Conversation, event: Event, uses: Mapping[int, Sequence[Use]]) -> Sequence[Use]:
-    """Return the uses that an event cancels because its call was certainly refused."""
+    """Return the uses of limits that an event cancels because it shows that its call was certainly refused."""
     if not isinstance(event, Result) or event.call is None or event.call not in uses:
         return ()
     made = conversation.session.ledger.calls.get(event.call)

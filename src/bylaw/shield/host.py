@@ -1,4 +1,4 @@
-"""The host of a live conversation: the settings of the shield and the channel to the user."""
+"""The host of a live conversation: the shield's settings, and how the host reaches the user."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
@@ -14,7 +14,7 @@ from bylaw.shield.resolving import RunTool
 
 
 class RunScheduled(Protocol):
-    """Runs work, outside the event loop if it is large."""
+    """Runs work for a coroutine. Large work runs outside the event loop."""
 
     def __call__(self, work: Callable[[], Any], *, is_large: bool = False) -> Awaitable[Any]: ...
 
@@ -34,7 +34,9 @@ class Host(Protocol):
     unwritten: dict[int, Any]
 
     def pinned(self, opening: Opening | None = None) -> tuple[Pack, Postures]:
-        """Return the pack and postures of a conversation, or the current ones."""
+        """Return the pack and postures with which a conversation began. Without a conversation, return the current
+        ones.
+        """
         ...
 
 
@@ -44,6 +46,6 @@ class Channel(Struct):
     puts_cards: bool = False
     """Whether the host shows cards and questions to the user although it reports no other messages."""
     reports_user: bool = False
-    """Whether the host reports the user's messages, so that the user can be asked."""
+    """Whether the host reports the user's messages. If it does, the user can be asked."""
     files_questions: bool = False
-    """Whether a reviewer answers all questions, because the host neither reports user messages nor asks the user."""
+    """Whether reviewers answer all questions, because the host neither reports user messages nor asks the user."""

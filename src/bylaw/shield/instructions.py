@@ -1,7 +1,7 @@
 """Writes the text for an agent's system prompt: which writes need confirmation, how to ask the user, and what to look
 up.
 
-An agent that follows the text asks the user once for each write, with a sentence from the pack or with a card.
+An agent that follows the text asks the user only once per write, with a sentence from the pack or with a card.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,21 +52,21 @@ To get the user's yes:
 class WriteInstruction(Struct, frozen=True):
     tool: str
     look_ups: tuple[str, ...] = ()
-    """Look-ups that the tool's policies require, such as `get_order(order_id)`."""
+    """Look-ups that policies require before a call to the tool, such as `get_order(order_id)`."""
     questions: tuple[str, ...] = ()
-    """Sentences that ask the user for confirmation, with `{argument}` for each value."""
+    """Sentences that ask the user for confirmation. Each value is written as `{argument}`."""
     needs_card: bool = False
-    """Whether only an answer to a card is accepted as confirmation."""
+    """Whether confirmation requires an answer to a card."""
     unnamed: tuple[str, ...] = ()
-    """Optional arguments without a question. A call with such an argument needs a card."""
+    """Optional arguments that no question mentions. A call with such an argument needs a card."""
     written: dict[str, str] = {}
-    """Values in a question that need a currency or unit, each with an example."""
+    """Values in a question for which the agent must write a currency or unit, each with an example."""
     of: tuple[str, ...] = ()
-    """For an action: the tools that can perform it."""
+    """For an action: the tools that perform it."""
 
 
 def write_instructions(pack: Pack) -> tuple[WriteInstruction, ...]:
-    """Return the instructions for each write that needs a look-up or a confirmation, in catalogue order."""
+    """Return the instructions for each write that needs a look-up or a confirmation, in the order of the catalogue."""
     rules = [(rule, found) for rule in pack.book.rules if (found := _consents(pack, rule))]
     made = (_instruction(pack, tool, rules) for tool in pack.schema.tools.values() if tool.effect == "write")
     return tuple(each for each in made if each.look_ups or each.questions or each.needs_card)
@@ -75,8 +75,8 @@ def write_instructions(pack: Pack) -> tuple[WriteInstruction, ...]:
 def instructions(pack: Pack, *, heard: bool = True) -> str:
     """Return the instructions as Markdown. Empty if no write needs a look-up or a confirmation.
 
-    Set `heard` to False if the host may not report the conversation, as with an MCP proxy. The agent is then told not
-    to ask.
+    Set `heard` to False if the host may not report the conversation, as with an MCP proxy. The text then tells the
+    agent not to ask.
     """
     writes = write_instructions(pack)
     if not writes:
@@ -129,7 +129,7 @@ def _consents(pack: Pack, rule: Rule) -> list[Predicate]:
 
 
 def _needs_yes(pack: Pack, rule: Rule, tool: Tool) -> bool:
-    """Whether a call may break a rule if the user has not confirmed it."""
+    """Whether a call may break a rule if the user has not confirmed the call."""
     act = Act(0, tool.name, {}, "", (), (), 1, 1, False, tool.effect)
     values: dict[str, bool | None] = {}
     for name in atoms(rule.formula):
@@ -145,9 +145,7 @@ def _needs_yes(pack: Pack, rule: Rule, tool: Tool) -> bool:
 
 
 def _questions(tool: Tool, wanted: Sequence[Predicate]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the sentences that mention every required argument, and the optional arguments that no sentence
-    mentions.
-    """
+    """Return the sentences that mention every required argument, and the optional arguments that none of them has."""
     if not wanted or any(each.consent == "card" for each in wanted):
         return (), ()
     asks = [ask for ask in wanted[0].words.asks if all(ask in each.words.asks for each in wanted)]
@@ -176,7 +174,7 @@ def _written(pack: Pack, tool: Tool, wanted: Predicate) -> dict[str, str]:
 
 
 def _currency(pack: Pack, fact: CardFact) -> dict[str, str]:
-    """Return the currency of a fact on the card, if all its amounts have the same currency."""
+    """Return the currency of a fact on the card, if all its amounts are in one currency."""
     entities, read = pack.schema.entities, (each.partition(".") for each in fact.reads)
     fields = (entities[entity].fields.get(name) for entity, _, name in read)
     found = {field.currency for field in fields if field is not None} - {""}
@@ -190,7 +188,7 @@ def _matters(tool: Tool, name: str, wanted: Predicate) -> bool:
 
 
 def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
-    """Yield the look-ups for the facts that the guards of a tool read. Facts whose keys are call arguments come
+    """Yield the look-ups for the facts that a tool's guards read. Facts whose keys are arguments of the call come
     first.
     """
     guards = [guard for policy, guard in pack.by_tool.get(tool.name, ()) if policy.id not in pack.held_back]
@@ -205,8 +203,8 @@ def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
 
 
 def _ways(pack: Pack, entity: Entity, fields: set[str]) -> Iterator[str]:
-    """Yield the look-ups that show these fields to an agent: the look-up for the entity or, if there is none, any tool
-    that shows the entity.
+    """Yield the look-ups that show these fields to an agent: the entity's own look-up or, if it has none, any tool that
+    shows the entity.
     """
     known = [name for name in entity.fields if name in fields and entity.fields[name].origin == "system"]
     if entity.origin != "system" or not (known or "exists" in fields):

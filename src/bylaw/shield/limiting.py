@@ -1,6 +1,6 @@
 """Applies limits across conversations: checks calls against the limits and writes the messages.
 
-A call cannot be counted without a log or if the person is unknown. In that case, a reviewer is asked.
+If there is no log, or if the person is unknown, calls cannot be counted. In that case, a reviewer is asked.
 """
 
 import time as clocks
@@ -20,11 +20,12 @@ from bylaw.text.day import told_duration
 from bylaw.trace.event import Call
 
 LatestUses = Callable[[Sequence[str], float, int], Sequence[float]]
-"""Returns the times of the latest uses with these names since a start time, up to a maximum number."""
+"""Given names, a start time and a maximum, returns the times of the latest uses with these names since the start time.
+"""
 
 
 class Places(Struct, frozen=True):
-    """The objections of limits to a call, and the uses to count if the call is made."""
+    """The limits' objections to a call, and the uses to count if the call is made."""
 
     grounds: tuple[Ground, ...] = ()
     uses: tuple[Use, ...] = ()
@@ -42,7 +43,7 @@ def places_for(
     latest: LatestUses | None,
     now: float,
 ) -> Places:
-    """Check a call against all limits. `latest` finds earlier uses. None means that uses are not counted."""
+    """Check a call against all limits. `latest` finds earlier uses. If it is None, uses are not counted."""
     grounds: list[Ground] = []
     uses: list[Use] = []
     for limit in binding.pack.book.limits:
@@ -68,7 +69,8 @@ def places_for(
         elif may_be_full:
             why = f"{len(near)} calls may count for the same {limit.whom}"
             grounds.append(_uncounted(binding, limit, why))
-        # The log counts again when the decision is written, unless a reviewer or the posture allowed the call.
+        # The log checks the limit again when it writes the decision, except if a reviewer or the posture allowed the
+        # call over the limit.
         is_over = is_full or (perhaps == whose and may_be_full)
         uses.append(Use(decision, limit.name, whose, most=0 if is_over else limit.most, within=limit.within))
         if perhaps != whose:
@@ -80,7 +82,8 @@ def places_for(
 def places_beside(binding: Binding, one: Places, other: Places) -> Places:
     """Combine the results for several actions of one call.
 
-    A decision adds at most one use per limit, so two actions under the same limit must be separate calls.
+    A decision adds at most one use per limit. Two actions under the same limit are therefore denied and must be made in
+    separate calls.
     """
     taken = {each.name for each in one.uses}
     again = {each.limit for each in other.uses if each.name in taken}
@@ -94,8 +97,9 @@ def places_beside(binding: Binding, one: Places, other: Places) -> Places:
 
 
 def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence[str]) -> LatestUses:
-    """Read earlier uses from a log. `taking` contains the new uses of this turn, and `returned` contains the uses that
-    it cancels.
+    """Return a function that reads earlier uses from a log.
+
+    `taking` contains the new uses of this turn, and `returned` contains the uses that it cancels.
     """
     now = clocks.time()
 
@@ -107,7 +111,9 @@ def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence
 
 
 def recorded_ground(binding: Binding, limit: Limit, *, is_told: bool) -> Ground:
-    """Return the ground of a limit for a recorded call that exceeds the limit or has an unknown person."""
+    """Return a limit's ground for a recorded call. The call exceeds the limit or, unless `is_told`, its person is
+    unknown.
+    """
     if not is_told:
         return _uncounted(binding, limit, _unknown(limit))
     taken = _taken(limit)

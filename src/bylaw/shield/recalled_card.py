@@ -1,11 +1,9 @@
-"""Finds earlier cards for hosts that keep the history.
+"""Finds the cards of earlier requests for hosts that keep the history.
 
-Each request from such a host is a separate conversation. The next request finds the earlier card and the answer from
-the user. The call, its text, the pack and the principal must match. The history must continue from the card, without a
-user message in between. Without a principal, no card is found, because two users may write the same messages.
-
-A confirmation ends when the user declines a card for any spelling of the call, or when any spelling of the call is
-made.
+Each request from such a host is a separate conversation, so the next request must find the earlier card and the user's
+answer. The call, its text, the pack and the principal must match. The history must continue from the card, without a
+user message in between. Without a principal, no card is found, because two users may write the same messages. A
+confirmation ends when the user declines a card for any spelling of the call, or when any spelling of the call is made.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,12 +21,12 @@ from bylaw.shield.history import event_body, read_history
 from bylaw.trace.event import Call, Card, Confirmation, Event, Message, Result
 
 AGAIN = 200
-"""The maximum number of cards to examine for one call."""
+"""The maximum number of earlier cards to examine for one call."""
 
 
 class Recalled(Struct, frozen=True):
     next: str
-    """The id for the entry of the next card."""
+    """The id to use for the entry of the next card."""
     card: Card | None = None
     name: str = ""
     """The id of the entry of the card that was found."""
@@ -40,35 +38,37 @@ class Recalled(Struct, frozen=True):
         return self.yes.confirmation if self.yes is not None else None
 
     def name_of(self, decision: Decision) -> str:
-        """Return the id for the entry of a decision if another request may search for its card. Otherwise return an
-        empty string.
+        """Return the id for a decision's entry if another request may search for its card. Otherwise return an empty
+        string.
         """
         return self.next if decision.card is not None and decision.card.id == decision.id else ""
 
     def used(self, tenant: str, call: Call, decision: str) -> Draft:
-        """Return the entry that marks a card as used in its own conversation. The log accepts only one such entry."""
+        """Return the entry that marks the card as used, in the card's own conversation. The log accepts only one such
+        entry.
+        """
         made = Call(call.tool, call.arguments, decision, turn=call.turn, time=call.time)
         return Draft(tenant, self.home, "event", event_body(made), f"{self.name}:used")
 
 
 def is_signed_in(context: Mapping[str, Any]) -> bool:
-    """Whether the host vouches for a principal. Otherwise the same words may come from another user."""
+    """Whether the host names a principal. Otherwise, the same words may come from another user."""
     return bool(str(context.get(PRINCIPAL) or "").strip())
 
 
 class _Home(Struct, frozen=True):
-    """A card for some spelling of a call, and its conversation."""
+    """A card for some spelling of the call, and the conversation in which it was shown."""
 
     name: str
     id: str
     events: Sequence[Event]
     numbers: Sequence[int]
-    """The number of the log entry of each event."""
+    """For each event, the number of its log entry."""
     put: int
     card: Card
 
     def stands(self, now: float) -> bool:
-        """Whether the user may still confirm the card, or a call may still use the confirmation."""
+        """Whether the card is still valid: the user may still confirm it, or a call may still use the confirmation."""
         standing = standing_of(self.events, self.card.id)
         is_over = self.card.expires is not None and now >= self.card.expires
         return not is_over and standing is not None and standing.used_by is None and standing.answer is not False
@@ -76,7 +76,8 @@ class _Home(Struct, frozen=True):
     def is_continued(self, before: Sequence[Event]) -> bool:
         """Whether a history continues from the card without a new user message.
 
-        A history without user messages may belong to any user and may omit later messages.
+        A history without any user messages does not count, because it may belong to any user and may omit later
+        messages.
         """
         known = self.events[: self.put]
         return _has_spoken(known) and continues(known, before) and not _has_spoken(before[self.put :])
@@ -88,14 +89,14 @@ class _Home(Struct, frozen=True):
         return None
 
     def declined(self, now: float) -> int:
-        """Return the entry number of the denial by the user if it is still valid, otherwise 0."""
+        """Return the entry number of the user's denial if it is still valid, otherwise 0."""
         if self.card.expires is not None and now >= self.card.expires:
             return 0
         return max((number for number, event in self._since() if _is_no(event)), default=0)
 
     def ends_yes(self) -> int:
-        """Return the number of the last entry (a denial or a call) that ends earlier confirmations of the call, or
-        0.
+        """Return the number of the last entry that ends earlier confirmations of the call, or 0. Such an entry is a
+        denial or a call that was not refused.
         """
         ends = (
             number
@@ -109,7 +110,7 @@ class _Home(Struct, frozen=True):
 
 
 class EarlierCards:
-    """The cards that a principal was shown for any spelling of a call, in earlier requests."""
+    """The cards that were shown to a principal in earlier requests, for any spelling of one call."""
 
     def __init__(self, log: Log, tenant: str, terms: str, context: Mapping[str, Any], pin: str) -> None:
         """`terms` is equal for all spellings of the call. `pin` identifies the pack."""
@@ -172,9 +173,8 @@ def _home(name: str, id: str, entries: Sequence[Entry]) -> _Home | None:
 
 
 def is_of_one_chat(first: Sequence[Event], then: Sequence[Event]) -> bool:
-    """Whether a history continues an earlier chat.
-
-    Either both must contain user messages, or neither. Otherwise every chat would continue an empty one.
+    """Whether one history continues the other. Both or neither must contain user messages, because otherwise every chat
+    would continue an empty one.
     """
     return continues(first, then) and (_has_spoken(first) or not _has_spoken(then))
 

@@ -1,7 +1,7 @@
 """Repeats earlier decisions when an allowed call continues or a request is sent again.
 
-Each request is answered once, and a call is not made twice. An earlier decision is repeated only if no newer
-information contradicts it.
+Each request is answered once, and no call is made twice. An earlier decision is repeated only if no newer information
+contradicts it.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,11 +24,11 @@ DONE_BEFORE = "This call was made before, and its result is known. Do not make i
 
 
 Repeated = Decision | int
-"""The earlier decision, or the step of a call to decide again."""
+"""An earlier decision, or the step of a call that must be decided again."""
 
 
 def has_result(events: Sequence[Event], step: int) -> bool:
-    """Whether the call at a step has a result. If so, continuing would run it twice."""
+    """Whether the call at a step has a result. If it has, the call must not continue, because it would run twice."""
     return any(isinstance(event, Result) and event.call == step for event in events[step:])
 
 
@@ -47,8 +47,8 @@ def still_allowed(
 
     The user must not have written or seen another card for the tool. The call must have the same effect, no reviewer
     may have rejected it, and no policy may object more strongly than before. If a reviewer approved the call
-    (`is_approved`), the facts of the approval must be unchanged. `look_ups` are the shield's own, which show the same
-    then and now.
+    (`is_approved`), the facts behind the approval must be unchanged. `look_ups` are the shield's own look-ups, which
+    must show the same results now as then.
     """
     events = conversation.events
     call = events[step]
@@ -66,12 +66,12 @@ def still_allowed(
         return False
     if is_approved and rested_on != rests_on:
         return False
-    # An approval by a reviewer may have settled the earlier objection.
+    # An earlier objection does not count, because a reviewer may have approved the call.
     return all(gravest((answer, before := then.get(policy, "allow"))) == before for policy, answer in answers.items())
 
 
 def _asks_anew(event: Event, tool: str) -> bool:
-    """Whether the user has written, or was shown a card for the tool. Confirming that card allows a separate call."""
+    """Whether the user has written, or was shown a card for the tool. Confirming that card allows another call."""
     match event:
         case Message(by="user"):
             return True
@@ -89,7 +89,7 @@ def _answers(
     lacks: str,
     look_ups: tuple[LookedUp, ...],
 ) -> tuple[list[Call], dict[tuple[str, str], Answer], Any]:
-    """Return the call with its actions, the answer of each policy, and the facts for an approval."""
+    """Return the call with its actions, each policy's decision, and the facts for an approval."""
     judgement, session = conversation.judged_after(events, call)
     found: dict[tuple[str, str], Answer] = {}
     grounds = find_grounds(session, postures, judgement, lacks, weigh(session, judgement))
@@ -102,9 +102,9 @@ def _answers(
 
 
 def taken_of(history: History, named: Named) -> list[tuple[Decision, int]] | None:
-    """Return the last decision on each call of a request and the call's step. None for a new request.
+    """Return, for each call of a request, the last decision and the step. None for a new request.
 
-    Raises an error if a different request used the key.
+    Raises an error if a different request used the same key.
     """
     digest, start = history.state.requests.get(named.name, ("", 0))
     if not digest:

@@ -1,6 +1,7 @@
 """Makes missing look-ups with the host's tools (`resolve: live`).
 
-The results are true, but the agent has not seen them. The decision uses them, but its evidence does not.
+The results are true, but the agent has not seen them. Decisions therefore use them, but the evidence recorded with a
+decision does not.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,18 +22,18 @@ from bylaw.shield.grounds import find_grounds
 from bylaw.trace.event import Call, Event, LookedUp, Result
 
 RunTool = Callable[[str, Mapping[str, Any]], Any]
-"""Makes a look-up through the host and returns the result. An exception is a failed look-up."""
+"""Makes a look-up through the host and returns the result. An exception means that the look-up failed."""
 LINKS = 8
-"""The maximum number of look-ups that build on each other."""
+"""The maximum number of rounds of look-ups, where each round uses the results of the previous one."""
 
 
 class Resolved(Struct, frozen=True):
-    """The grounds of a decision, and the shield's look-ups behind them."""
+    """The grounds of a decision, and the shield's look-ups on which they are based."""
 
     grounds: Sequence[Ground]
     judgement: Judgement
     again: Judgement | None = None
-    """The judgement after the look-ups."""
+    """The judgement after the look-ups. None without look-ups."""
     look_ups: tuple[LookedUp, ...] = ()
 
     def known(self) -> list[tuple[str, Any]]:
@@ -48,7 +49,7 @@ def resolve(
     grounds: Sequence[Ground],
     run: RunTool,
 ) -> Resolved:
-    """Make the look-ups that the grounds require, one after another."""
+    """Make the look-ups that the grounds require, in rounds, until no new look-up is required."""
     made: dict[str, LookedUp] = {}
     found = Resolved(grounds, judgement)
     for _ in range(LINKS):
@@ -69,9 +70,9 @@ def resolved_by(
     grounds: Sequence[Ground],
     events: Sequence[Event],
 ) -> Resolved:
-    """Return the grounds as if the look-ups came just before the call's turn, if the call needs look-ups.
+    """Return the grounds as if the look-ups had come just before the turn of the call.
 
-    The call comes after these events.
+    `events` are the events before the call. If the call needs no look-ups, its grounds are unchanged.
     """
     if not made or gravest([ground.answer for ground in grounds]) != "look_up":
         return Resolved(grounds, judgement)
@@ -82,7 +83,7 @@ def resolved_by(
 
 
 def shows_the_same(made: Sequence[LookedUp], run: RunTool) -> bool:
-    """Make earlier look-ups again. Return whether they show the same as before."""
+    """Make earlier look-ups again. Return whether they show the same results as before."""
     again = [_made(LookUp(each.tool, each.arguments, ()), run) for each in made]
     shown = [(each.tool, each.arguments, each.content, each.failed) for each in made]
     return shown == [(each.tool, each.arguments, each.content, each.failed) for each in again]
@@ -102,7 +103,7 @@ def _made(look_up: LookUp, run: RunTool) -> LookedUp:
     except BylawError as error:
         return LookedUp(look_up.tool, look_up.arguments, str(error), failed=True)
     except Exception as error:
-        # If a host tool fails, its look-up shows nothing.
+        # A host tool that fails shows nothing.
         return LookedUp(look_up.tool, look_up.arguments, f"{type(error).__name__}: {error}", failed=True)
     text = content if isinstance(content, str) else "" if content is None else bytes(content).decode()
     return LookedUp(look_up.tool, look_up.arguments, text)
@@ -111,7 +112,7 @@ def _made(look_up: LookUp, run: RunTool) -> LookedUp:
 def _judged(
     conversation: Conversation, judgement: Judgement, made: Sequence[LookedUp], events: Sequence[Event]
 ) -> tuple[Judgement, Session]:
-    """Judge the call as if the look-ups came just before its turn. Rules still use the events in their real order."""
+    """Judge the call as if the look-ups had come just before its turn. Rules still see the real order of events."""
     start, shift = judgement.made.start, 2 * len(made)
     call = judgement.call
     told: list[Event] = []

@@ -1,7 +1,8 @@
-"""Merges unwritten local events with log entries from another worker, which may come from the same history.
+"""Merges unwritten local events with another worker's log entries, because both may come from the same history.
 
-Each message counts once. If two workers report a confirmation, it is still one confirmation. If the other worker has
-reported anything that may change what a message or a look-up means, their order is unknown and neither counts.
+Each message counts once. If two workers report the same confirmation, it is still one confirmation. If the other worker
+has reported anything that may change the meaning of a message or a look-up, the order of the two is unknown, and
+neither counts.
 """
 
 from collections.abc import Collection, Sequence
@@ -14,10 +15,10 @@ from bylaw.trace.event import Call, Event, Message
 
 
 def without_repetitions(unwritten: Sequence[Mutation], news: Sequence[Event], reads: Collection[str]) -> list[Mutation]:
-    """Return the mutations without the messages at the start of `news`. `reads` has the tools that change nothing.
+    """Return the mutations without the messages with which `news` begins. `reads` names the tools that change nothing.
 
     If `news` contains other messages, answers to cards or writes, their order is unknown. Everything that depends on
-    messages is then undecided, and reported look-ups have shown nothing.
+    messages is then undecided, and reported look-ups count as having shown nothing.
     """
     known = words_of(news)
     is_overtaken = any(_may_matter(event, reads) for event in news)

@@ -44,18 +44,19 @@ class LiveSession:
     ) -> None:
         self.shield = shield
         self.is_named = bool(id)
-        """Whether the host chose the conversation's id."""
+        """Whether the host chose the id of the conversation."""
         self._service = DecisionService(shield, id, context, by, lacks)
         self._by = by
         self._lock = threading.RLock()
-        """Serialises access, because frameworks run tools in several threads."""
+        """Allows one thread at a time, because frameworks run tools in several threads."""
         self._loop = LoopSettling(self._service, self._lock)
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
         """Report a user message. Set `whole=False` if it contained anything besides text, such as a voice note or a
         file.
 
-        A message without text confirms nothing and makes earlier consent undecided.
+        A message without text confirms nothing. It makes earlier consent undecided, because it may withdraw the
+        consent.
         """
         said, at = door.text(text, "the user's message"), door.moment(time, self.shield.clock)
         self._apply(Mutation("user", {"text": said, "time": at, "whole": door.yes_or_no(whole, "`whole`")}))
@@ -65,9 +66,9 @@ class LiveSession:
         self._apply(Mutation("agent", {"text": said, "time": at}))
 
     def messages(self, messages: Iterable[Any]) -> None:
-        """Report all messages so far, or only the new ones, with calls and results. Nothing is decided.
+        """Report all messages so far, or only the new ones, with calls and results. No call is decided.
 
-        To decide a call in the last message, request a decision on it. The call is then treated as not yet made.
+        To decide a call in the last message, request a decision on it. Until then, the call is treated as not yet made.
         """
         given = {"messages": door.messages(messages), "asks": True, "time": self.shield.clock()}
         self._apply(Mutation("messages", given))
@@ -83,11 +84,11 @@ class LiveSession:
         tool: str = "",
         refused: bool | None = None,
     ) -> None:
-        """Report the result of a tool, or the message that the agent received after a refusal.
+        """Report a tool's result, or the message that the agent received after a refusal.
 
-        Without `id`, the result belongs to the only waiting call. With several waiting calls, pass the `id`, or a
-        `tool` that has only one. `refused=True` means that the call failed before the tool ran, because of the tool
-        name or the arguments. Any other failed write may still have run.
+        Without `id`, the result belongs to the only waiting call. If several calls are waiting, pass the `id`, or the
+        `tool` if only one of them is a call to it. `refused=True` means that the call failed before the tool ran,
+        because of the tool name or the arguments. Any other failed write may still have run.
         """
         given = {
             "content": door.writable(content) if isinstance(content, str) else content,
@@ -101,10 +102,12 @@ class LiveSession:
         self._apply(Mutation("result", given))
 
     def vouch(self, context: Mapping[str, Any]) -> bool:
-        """Add to the context from the next call on. Return whether another principal takes over the conversation.
+        """Add to the context, starting with the next call. Return whether another principal takes over the
+        conversation.
 
-        A context with another principal (`signed_in_as`) is rejected unless the pack allows a `handover`. The other
-        principal must then start a separate conversation. After a handover, a context without a principal is rejected.
+        A context with another principal (`signed_in_as`) is rejected unless the pack allows a `handover`. Without a
+        handover, the other principal must start a separate conversation. After a handover, a context without a
+        principal is rejected.
         """
         given = door.context(context) or {}
         with self._lock:
@@ -115,14 +118,14 @@ class LiveSession:
             return self._service.opened().handed_over != before
 
     def unheard(self) -> None:
-        """Record that the agent and the user may have exchanged unreported messages. Rules about their messages become
-        undecided.
+        """Record that the agent and the user may have exchanged messages that were not reported. Rules about messages
+        become undecided.
         """
         self._apply(Mutation("unheard"))
 
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
-        """Group calls into one turn. The agent requested them together, even if results arrive in between."""
+        """Group calls into one turn: the agent requested them together, even if results arrive in between."""
         said = door.text(text, "the agent's message")
         begun = Mutation("begin_turn", {"text": said, "time": self.shield.clock()})
         with self._lock:
@@ -142,7 +145,7 @@ class LiveSession:
             raise UsageError("the agent's previous turn has not ended, so a new turn cannot begin", hint=hint)
 
     def resume_turn(self) -> None:
-        """Make the next decided call part of the agent's last turn, even if results have arrived since."""
+        """Add the next decided call to the agent's last turn, even if results have arrived since."""
         self._apply(Mutation("resume_turn"))
 
     def decide(
@@ -172,8 +175,8 @@ class LiveSession:
     def decide_turn(self, text: str, calls: Sequence[TurnCall], *, time: float | None = None) -> list[Decision]:
         """Decide the calls of a turn, each given as `(tool, arguments)` or `(tool, arguments, id)`.
 
-        The calls are decided in order, and each decision considers the whole turn. If a policy allows only one call at
-        a time, even the first call may be refused because of the others.
+        The calls are decided in order, and each decision considers the whole turn. For example, if a policy allows only
+        one call at a time, even the first call may be refused because of the others.
         """
         asked = self._turn_of(calls, time)
         with self.turn(text):
@@ -190,7 +193,7 @@ class LiveSession:
     def _turn_of(self, calls: Sequence[TurnCall], time: float | None) -> list[AskedCall]:
         calls = door.calls(calls)
         if self.shield.log is None:
-            # With a log, a failed turn leaves no trace.
+            # Without a log, check this first, because a failed turn cannot be undone.
             with self._lock:
                 door.none_waits(self._service.opened().waiting(), [each[2] for each in calls if len(each) == 3])
         return [self._asked_call(tool, given, id[0] if id else "", time) for tool, given, *id in calls]
@@ -204,7 +207,7 @@ class LiveSession:
         agent: str = "",
         context: Mapping[str, Any] | None = None,
     ) -> list[Decision]:
-        """Apply mutations, then decide the calls of one turn. An error undoes everything.
+        """Apply mutations, then decide the calls of one turn. After an error, nothing has taken effect.
 
         `agent` is the agent that makes the calls, if another agent began the conversation. `context` is the context of
         the calls. A request with an idempotency key takes effect once, and repeating it returns the same answer. A
@@ -250,15 +253,16 @@ class LiveSession:
         after: int | None = None,
         time: float | None = None,
     ) -> None:
-        """Report the user's answer to a card. The answer is on disk when this method returns.
+        """Report the user's answer to a card. When this method returns, the answer is on disk.
 
         A confirmation lets the same call run once, until the card expires or the user writes another message. `by`
-        names the way the user answered, such as a button. `at` is the time of the answer; `time` is its deprecated
-        name. `after` is the number of messages that the user had seen; `position` returns the current number. Pass `at`
-        and `after` if the user may have written since the card was shown. Otherwise the confirmation does not count.
+        names how the user answered, such as a button. `at` is the time of the answer; `time` is its deprecated name.
+        `after` is the number of messages that the user had seen; `position` returns the current number. Pass `at` and
+        `after` if the user may have written since the card was shown, because otherwise the confirmation does not
+        count.
 
-        Raises `UsageError` if the card is unknown, used, expired or has a different answer, or if a confirmation does
-        not count. Repeating the same answer is harmless. A reviewer's approval does not answer a card.
+        Raises `UsageError` if the card is unknown, used or expired, if it has a different answer, or if a confirmation
+        does not count. Reporting the same answer again is harmless. A reviewer's approval does not answer a card.
         """
         self._apply(self._confirming(card, yes, by, at, time, after))
         self.flush()
@@ -297,21 +301,21 @@ class LiveSession:
         return Mutation("confirm", {"confirmation": said, "time": given, "now": self.shield.clock()})
 
     def page_tool(self, id: str) -> str:
-        """If an allowed call acts on an element of a page, return the tool that shows the page. Otherwise return an
-        empty string.
+        """If an allowed call acts on an element of a page, return the name of the tool that shows the page. Otherwise
+        return an empty string.
 
-        Just before the call runs, compare the page with the page from the decision (`is_same_on`).
+        Just before the call runs, compare the page with the page at the time of the decision (`is_same_on`).
         """
         with self._lock:
             return self._service.opened().page_tool(id)
 
     def is_same_on(self, id: str, snapshot: str) -> bool:
-        """Whether an allowed call would still have the same effect on the page, given a new snapshot."""
+        """Whether an allowed call would still have the same effect on the page in this new snapshot."""
         with self._lock:
             return self._service.opened().is_same_on(id, snapshot)
 
     def asked(self, id: str) -> Decision | None:
-        """Return the decision on a call if the call was stopped and somebody was asked."""
+        """Return the decision on a call that was stopped in order to ask somebody. None for any other call."""
         with self._lock:
             conversation, state = self._service.opened(), self._service.state
             return state.asked.get(id) if conversation.handed_over == state.handed_over else None
@@ -323,8 +327,8 @@ class LiveSession:
     def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
         """Continue an interrupted call. Return its decision once, or None if the call must be decided again.
 
-        A call is decided again if it is not waiting, has a result, or was stopped. It is also decided again if the user
-        has written, the facts are stale, or a policy objects because of later events.
+        It must be decided again if it is not waiting, has a result, or was stopped; if the user has written or the
+        facts are stale; or if a policy objects because of later events.
         """
         again = partial(DecisionService.resumed, id=id, tool=tool, arguments=arguments, by=self._by)
         return next(iter(self._settle(WantedDecisions(again=again, by=self._by))), None)
@@ -337,7 +341,7 @@ class LiveSession:
             self._settle(WantedDecisions(by=self._by))
 
     def catch_up(self) -> None:
-        """Read entries from other workers for this conversation."""
+        """Read what other workers have written to this conversation."""
         with self._lock:
             if not self._service.unwritten:
                 self._service.catch_up()
@@ -347,7 +351,7 @@ class LiveSession:
         with self._lock:
             self._service.apply(mutation)
             if self._service.has_news:
-                # The shield writes these events when it closes, even if nothing uses the session any more.
+                # The shield writes these events when it closes, even if the session is no longer in use.
                 self.shield.unwritten[id(self._service)] = self
 
     def _settle(self, wanted: WantedDecisions) -> list[Decision]:
@@ -360,7 +364,7 @@ class LiveSession:
 
     @property
     def lacks(self) -> str:
-        """The reason why earlier events are unknown. Empty if all are known."""
+        """Why earlier events are unknown. Empty if all are known."""
         return self._service.lacks
 
     @lacks.setter
@@ -369,7 +373,7 @@ class LiveSession:
 
     @property
     def channel(self) -> Channel:
-        """The channel from the host to the user. An adapter may set it."""
+        """How the host reaches the user. An adapter may set it."""
         return self._service.channel
 
     @property
@@ -378,12 +382,12 @@ class LiveSession:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the log contains the conversation."""
+        """Whether the log already contains the conversation."""
         return self._service.state.length > 0
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """A copy of the values that the host vouches for."""
+        """A copy of the context values that the host has confirmed."""
         return dict(self._service.vouched)
 
     @property
@@ -398,7 +402,7 @@ class LiveSession:
 
     @property
     def running(self) -> list[str]:
-        """The ids of allowed calls that have no result and were not interrupted."""
+        """The ids of allowed calls that have no result yet and were not interrupted."""
         with self._lock:
             return [call.id for call in self._service.opened().running().values()]
 
@@ -412,8 +416,8 @@ class LiveSession:
             return self._service.opened().since(step)
 
     def trajectory(self, agent: str = "") -> Trajectory:
-        """Return the conversation in the form that an audit reads. Marks refused calls, approvals and look-ups by the
-        shield.
+        """Return the conversation in the form that audits read. It marks refused calls, approvals and the shield's
+        look-ups.
         """
         with self._lock:
             return self._service.trajectory(agent)

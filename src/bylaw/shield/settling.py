@@ -1,4 +1,5 @@
-"""Makes a decision: reads entries from other writers, decides and writes. Starts again if another writer wrote first.
+"""Makes a decision: reads entries from other writers, decides, and writes. If another writer wrote first, it starts
+again.
 
 Blocking callers and coroutines share these steps. In an event loop, slow steps run in threads and never block the loop.
 """
@@ -22,7 +23,7 @@ from bylaw.shield.history import TRIES, Attempt
 from bylaw.shield.repeating import Repeated
 
 LONG = 300
-"""Conversations with more log entries are read outside the event loop."""
+"""Conversations with more log entries than this are read outside the event loop."""
 WAITING = 200
 """The maximum number of conversations that may wait for a model, a host tool or a database server at once."""
 
@@ -30,15 +31,15 @@ Found = TypeVar("Found")
 
 
 class Settlement:
-    """A request, until its decisions are on disk."""
+    """A request that is being decided. It ends when its decisions are on disk."""
 
     decisions: list[Decision] | None = None
-    """The decisions, once they are on disk."""
+    """The decisions. None until they are on disk."""
     _known: int | None = None
-    """The number of events that the caller could know. Other writers added the later ones."""
+    """The number of events of which the caller could know. Later events came from other writers."""
     _attempt: Attempt
     _earlier: Sequence[Repeated] | None = None
-    """The earlier answers to a repeated request."""
+    """The earlier answers, if the request is repeated."""
 
     def __init__(self, service: DecisionService, wanted: WantedDecisions) -> None:
         self._service = service
@@ -46,7 +47,7 @@ class Settlement:
         self._tries = TRIES
 
     def decide(self) -> Sequence[Draft]:
-        """Read the log and decide. Return the entries to write. If there are none, `decisions` is set."""
+        """Read the log and decide. Return the entries to write. If there are none, `decisions` is already set."""
         service, wanted = self._service, self._wanted
         while True:
             if not self._tries:
@@ -75,7 +76,7 @@ class Settlement:
             return self._attempt.drafts
 
     def finish(self, answers: Answers) -> None:
-        """Set `decisions` if the log accepted the entries. Otherwise, `decide` must be called again."""
+        """Set `decisions` if the log accepted the entries. If it did not, `decide` must be called again."""
         attempt, named = self._attempt, self._wanted.named if self._earlier is None else None
         if self._service.is_written(attempt, answers, named):
             self._end(attempt.decisions)
@@ -118,7 +119,7 @@ def _left_of(wanted: WantedDecisions, answers: Sequence[Repeated]) -> WantedDeci
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Return threads for work that waits for a model, a host tool or a database server."""
+    """Return the threads that wait for models, host tools and database servers."""
     return ThreadPoolExecutor(WAITING, thread_name_prefix="bylaw-waiting")
 
 
@@ -150,7 +151,7 @@ class LoopSettling:
                     await asyncio.to_thread(self._alone, service.settle_reading)
 
     async def _run(self, wanted: WantedDecisions, do: Callable[[], Found]) -> Found:
-        """Run a step in the loop or, if it may take long, in a thread."""
+        """Run a step in the loop or, if the step may take long, in a thread."""
         service = self._service
         if service.may_wait(wanted):
             loop, context = asyncio.get_running_loop(), contextvars.copy_context()

@@ -35,7 +35,7 @@ class PinnedPack(BylawError):
 
 
 class Shield:
-    """A pack that is ready to decide the calls of live agents. Sessions may run in different threads.
+    """A pack that is ready to decide the calls of live agents. Its sessions may run in different threads.
 
     With a `log` (a path or `postgresql://...`), every decision is on disk before it is returned. A conversation can
     then be continued by its id, here or in another process. A conversation keeps the pack version with which it began.
@@ -59,7 +59,7 @@ class Shield:
         firmness = self.pack.postures if postures is None else door.postures(postures, self.pack)
         self.postures = held_to(firmness, self.pack.held_back)
         self.unaccepted = self.pack.held_back
-        """Policies that are not enforced, each with the reason: a review status, or `unenforced`."""
+        """Policies that are not enforced. For each, the reason: its review status, or `unenforced`."""
         if self.unaccepted:
             _logger.warning("%s: %s; see `bylaw review`", self.pack.name, told_unaccepted(self.unaccepted))
         if self.pack.now is not None and not self.pack.root.is_relative_to(READY):
@@ -78,9 +78,9 @@ class Shield:
         self.requests = requests
         """Determines what a request allows, for example a `bylaw.answering.RequestReader`."""
         self.scheduled: RunScheduled | None = None
-        """Runs the quick work of coroutines. A host with many tenants may set it."""
+        """Runs quick work of coroutines. A host with many tenants may set it to schedule tenants fairly."""
         self.doubts: Mapping[str, str] = {}
-        """Objections of the host, by tool. A reviewer decides on every call to such a tool, regardless of the policies.
+        """The host's objections, by tool. A reviewer decides on every call to such a tool, whatever the policies say.
         """
         self.clock = clock
         self.unwritten: dict[int, LiveSession] = {}
@@ -91,7 +91,7 @@ class Shield:
         older = [each if isinstance(each, Pack) else load_pack(each) for each in earlier]
         self._packs = {each.pin: (each, held_to(each.postures, each.held_back)) for each in older}
         self._packs[self.pack.pin] = (self.pack, self.postures)
-        # Logs of earlier Bylaw versions name a pack by the digest of all its files.
+        # Logs of earlier Bylaw versions identify a pack by the digest of all its files.
         self._packs |= {each.digest: self._packs[each.pin] for each in (*older, self.pack)}
 
     def session(
@@ -99,8 +99,9 @@ class Shield:
     ) -> LiveSession:
         """Open the conversation with this id from the log, or a new one.
 
-        `context` contains the values that the host vouches for, such as the signed-in user. `agent` names the agent for
-        statistics. `lacks` is the reason why earlier events are unknown. With it, calls under a policy are not allowed.
+        `context` contains values that the host guarantees, such as the signed-in user. `agent` names the agent for
+        statistics. `lacks` is the reason why earlier events are unknown, if they are. Calls under a policy are then not
+        allowed.
         """
         if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = f'use a string such as `"{id}"`, the same one each time'
@@ -129,16 +130,17 @@ class Shield:
         return LiveSession(self, context=door.context(context)).decide_after(messages, tool, arguments, id=id)
 
     def instructions(self, *, heard: bool = True) -> str:
-        """Return Markdown for the agent's system prompt: which writes need confirmation, how to ask the user, and what
-        to look up first.
+        """Return Markdown for the agent's system prompt. Empty if no write needs confirmation or a look-up.
 
-        Empty if no write needs confirmation or a look-up. With `heard=False` (user messages are not reported), the text
-        tells the agent to make each call without asking.
+        The text says which writes need confirmation, how to ask the user, and what to look up first. With `heard=False`
+        (user messages are not reported), it tells the agent to make each call without asking.
         """
         return instructions(self.pack, heard=heard)
 
     def pinned(self, opening: Opening | None = None) -> tuple[Pack, Postures]:
-        """Return the pack and postures of a conversation, or the current ones."""
+        """Return the pack and postures with which a conversation began. Without a conversation, return the current
+        ones.
+        """
         digest = self.pack.pin if opening is None else opening.digest
         found = self._packs.get(digest)
         if found is None:
@@ -158,7 +160,7 @@ class Shield:
         return sum(read_opening(body).digest not in self._packs for body in openings)
 
     def close(self) -> None:
-        """Write pending events and close the log if it was opened here."""
+        """Write pending events. Close the log if this shield opened it."""
         wrong: BylawError | None = None
         for session in list(self.unwritten.values()):
             try:
@@ -182,7 +184,7 @@ class Shield:
         return self
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Return this same shield, so that a copied agent keeps its shield and log."""
+        """Return this shield itself, so that a copied agent keeps its shield and log."""
         return self
 
     def __reduce__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Applies stops: finds the stops for a call and returns their grounds."""
+"""Applies stops: finds the stops that cover a call and returns their grounds."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -14,7 +14,7 @@ from bylaw.record.stop import Stop, Stops, Target
 from bylaw.shield.decision import Ground, Question
 
 LOOKED_AT = 5000
-"""The maximum number of log entries to search for a name."""
+"""The maximum number of log entries in which to search for a name."""
 
 
 class _NamedPolicy(Struct):
@@ -22,7 +22,7 @@ class _NamedPolicy(Struct):
 
 
 class _Named(Struct):
-    """The names in a log entry to which a stop may apply."""
+    """The names in a log entry to which a stop may refer."""
 
     tool: str = ""
     agent: str = ""
@@ -34,14 +34,14 @@ def _read_name(body: bytes | None) -> _Named:
 
 
 def stop_grounds(stops: Stops, pack: Pack, judgement: Judgement, agents: Collection[str], now: float) -> list[Ground]:
-    """Return the grounds of the stops for a judged call. `agents` contains the names of the calling agents."""
+    """Return the grounds of the stops that cover a judged call. `agents` contains the names of the calling agents."""
     call, parts = judgement.call, judgement.parts or (judgement,)
     tools = (call.tool, *(part.made.call.tool for part in parts))
     return [_ground(stop) for stop in stops_of(stops, pack, tools, {*agents, call.agent}, now)]
 
 
 def stops_of(stops: Stops, pack: Pack, tools: Sequence[str], agents: Collection[str], now: float) -> Sequence[Stop]:
-    """Return the stops for a call by its tool or its actions. A call that is certainly a read is not covered."""
+    """Return the stops that cover a call, by its tool or its actions. No stop covers a certain read."""
     declared = [pack.schema.tools.get(tool) for tool in tools]
     if all(each is not None and each.effect != "write" for each in declared):
         return ()
@@ -59,26 +59,26 @@ def _is_under(stop: Stop, pack: Pack, tool: str, agents: Collection[str]) -> boo
             return _is_called(stop, agents)
         case "policy":
             named = [policy for name, policy in pack.policies.items() if _is_called(stop, (name,))]
-            # A policy without tools applies to everything that the agent does.
+            # A policy that names no tools applies to everything that the agent does.
             return any(not policy.tools or tool in policy.tools for policy in named)
 
 
 def _is_called(stop: Stop, names: Collection[str]) -> bool:
-    """Whether a stop matches one of these names, ignoring case and spaces. Stopping too many calls is safer than
-    stopping too few.
+    """Whether a stop matches one of these names, ignoring case and spaces. It is safer to stop too many calls than too
+    few.
     """
     return stop.name in names or (bool(wanted := loose(stop.name)) and wanted in map(loose, names))
 
 
 def check_target(pack: Pack, what: Target, name: str) -> None:
-    """Raise an error if the pack has no such tool or policy, because the stop would then cover nothing."""
+    """Raise an error if the pack has no such tool or policy, because the stop would have no effect."""
     known = {"tool": pack.schema.tools, "policy": pack.policies}.get(what)
     if known is not None and name not in known:
         raise UsageError(f"the pack has no {what} `{name}`", hint=meant(name, known))
 
 
 def unheard_of(log: Log, tenant: str, what: Target, name: str) -> str:
-    """Return a warning if no recent log entry matches the stop, because the name may be mistyped. Otherwise return an
+    """Return a warning if no recent log entry matches the stop, because its name may be mistyped. Otherwise return an
     empty string.
     """
     if what == "all":
