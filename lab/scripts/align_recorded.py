@@ -12,10 +12,10 @@ from statistics import mean
 import msgspec
 
 from bylaw import load_pack, read
-from bylaw.align.bearing import Bearing, next_write
 from bylaw.align.matcher import Checked, Matcher, check
 from bylaw.align.thought import think
 from bylaw.align.thoughts import RUBRICS, Turn, Written, write_thoughts
+from bylaw.align.turn_evidence import TurnEvidence, next_write
 from bylaw.llm.recorded import Batch, Recorded, Recordings
 from bylaw.rule import monitor
 from bylaw.trace import Trajectory
@@ -30,23 +30,23 @@ def turns() -> list[Turn]:
     return [msgspec.structs.replace(msgspec.json.decode(row, type=Turn), policy=policy) for row in rows]
 
 
-def bearings() -> dict[str, Bearing]:
+def evidence_by_turn() -> dict[str, TurnEvidence]:
     """Return the results of the guards at each turn."""
     pack = load_pack("clinic")
-    found: dict[str, Bearing] = {}
+    found: dict[str, TurnEvidence] = {}
     for trajectory in read(FOLDER / "logs.jsonl"):
         if isinstance(trajectory, Trajectory):
             for span in monitor.turns(trajectory.events):
-                serving = next_write(pack, trajectory.events, span.start)
-                thought = think(pack, trajectory.events, span, serving, seed=1)
-                found[f"{trajectory.id}@{span.start}"] = thought.bearing
+                target = next_write(pack, trajectory.events, span.start)
+                thought = think(pack, trajectory.events, span, target, seed=1)
+                found[f"{trajectory.id}@{span.start}"] = thought.evidence
     return found
 
 
 def written(recordings: Recordings, batch: Batch | None = None) -> list[Written]:
     """Return the thought for each turn with its score, from the recorded answers."""
     pack = load_pack("clinic")
-    reader, found, asked = Matcher(pack), bearings(), {turn.id: turn for turn in turns()}
+    reader, found, asked = Matcher(pack), evidence_by_turn(), {turn.id: turn for turn in turns()}
 
     def checked(name: str, thought: str) -> Checked:
         return check(pack, thought, found[name], reader, f"{asked[name].conversation}\n{asked[name].act}")

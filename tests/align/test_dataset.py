@@ -15,7 +15,7 @@ from bylaw.align.episode import Episode
 from bylaw.align.lesson import LessonSeries, gold
 from bylaw.align.output import read_output
 from bylaw.align.prompt import pack_named
-from bylaw.align.standing import hallucinated
+from bylaw.align.suitability import hallucinated
 from bylaw.cli.app import app
 from bylaw.errors import BylawError, UsageError
 from bylaw.trace import Call, Message, Result, Trajectory, read

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from bylaw import load_pack, read
-from bylaw.align.bearing import next_write
 from bylaw.align.matcher import Matcher
 from bylaw.align.slot import values_in
 from bylaw.align.thought import think
+from bylaw.align.turn_evidence import next_write
 from bylaw.rule.monitor import turns
 from bylaw.trace import Trajectory
 from bylaw_lab.clinic.simulator.generate import simulated

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bylaw.align.dataset import example_rows, marked_calls, pair_row, write_pairs
+from bylaw.align.dataset import audited_calls, example_rows, pair_row, write_pairs
 from bylaw.align.prompt import pack_named
-from bylaw.align.standing import FreshAudit
+from bylaw.align.suitability import FreshAudit
 from bylaw.cli.logs import open_logs
 from bylaw.errors import UsageError
 from bylaw.shield import Shield
@@ -62,7 +62,7 @@ def marked(tmp_path: Path, one: dict[str, Any]) -> list[Any]:
         return [
             each
             for file, trajectory in opened.placed()
-            for each in marked_calls("clinic", trajectory, auditor.judged(trajectory, file))
+            for each in audited_calls("clinic", trajectory, auditor.judged(trajectory, file))
         ]
 
 

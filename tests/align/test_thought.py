@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bylaw.align.bearing import Serving, next_write
 from bylaw.align.thought import SOFT, think
+from bylaw.align.turn_evidence import TargetWrite, next_write
 from bylaw.rule.monitor import TurnSpan, turns
 from bylaw.trace import Call, Event, Message, Result
 from bylaw_lab.clinic.simulator.generate import clinic, simulated
@@ -59,9 +59,9 @@ def test_a_look_up_serves_the_policies_that_it_moves_on() -> None:
     talk.user("Please change my email.")
     patient = _patient(identity_checked=1)
     span = talk.call("get_patient", patient_id=patient)
-    write = Serving(Call("update_contact", {"patient_id": patient, "email": "a@example.com"}))
+    write = TargetWrite(Call("update_contact", {"patient_id": patient, "email": "a@example.com"}))
     thought = think(PACK, talk.events, span, write, seed=1)
-    assert thought.bearing.purpose == "look_up"
+    assert thought.evidence.purpose == "look_up"
     assert thought.required == {"identity-checked"}
     assert "need a checked identity" in thought.text or "identity has been checked" in thought.text
     assert "identity checked" in thought.text
@@ -73,9 +73,9 @@ def test_a_refusal_states_the_policy_that_denies_and_why() -> None:
     patient = _patient(identity_checked=0)
     talk.call("get_patient", patient_id=patient)
     span = talk.agent("I cannot do that.")
-    write = Serving(Call("update_contact", {"patient_id": patient, "email": "a@example.com"}), is_made=False)
+    write = TargetWrite(Call("update_contact", {"patient_id": patient, "email": "a@example.com"}), is_made=False)
     thought = think(PACK, talk.events, span, write, seed=3)
-    assert thought.bearing.purpose == "refuse"
+    assert thought.evidence.purpose == "refuse"
     assert thought.required == {"identity-checked"}
     assert "identity has not been checked" in thought.text
     assert "identity checked: no" in thought.text
@@ -89,13 +89,13 @@ def test_an_announcement_serves_the_rule_and_what_settles_its_values() -> None:
     membership = clinic().desk.need("Patient", patient)["membership_id"]
     span = talk.agent(f"I'll change membership {membership} of patient {patient} to silver. Shall I?")
     arguments = {"patient_id": patient, "membership_id": membership, "new_tier": "silver"}
-    thought = think(PACK, talk.events, span, Serving(Call("change_membership", arguments)), seed=1)
-    assert thought.bearing.purpose == "announce"
+    thought = think(PACK, talk.events, span, TargetWrite(Call("change_membership", arguments)), seed=1)
+    assert thought.evidence.purpose == "announce"
     assert thought.required == {"confirm-before-change", "upgrade-balance"}
     talk.user("yes")
     span = talk.call("change_membership", **arguments)
     made = think(PACK, talk.events, span, next_write(PACK, talk.events, span.start), seed=1)
-    assert made.bearing.purpose == "write"
+    assert made.evidence.purpose == "write"
     assert made.required == {"confirm-before-change", "one-change-at-a-time", "upgrade-balance"}
     assert "new tier silver" in made.text
     span = talk.agent("Done.")
@@ -116,7 +116,7 @@ def test_no_verified_thought_ends_in_a_write_that_nobody_agreed_to_or_that_was_n
     for talk in (unasked, unchecked):
         span = talk.call("change_membership", **arguments)
         made = think(PACK, talk.events, span, next_write(PACK, talk.events, span.start), seed=1)
-        assert made.bearing.purpose == "write"
+        assert made.evidence.purpose == "write"
         assert made.text == ""
 
 
@@ -128,8 +128,8 @@ def test_what_is_said_after_a_change_announces_nothing_though_another_change_fol
     talk.user("I want to be a Silver member.")
     talk.call("get_patient", patient_id=patient)
     span = talk.agent("All set.")
-    thought = think(PACK, talk.events, span, Serving(Call("change_membership", arguments)), seed=1)
-    assert (thought.bearing.purpose, thought.required) == ("other", frozenset())
+    thought = think(PACK, talk.events, span, TargetWrite(Call("change_membership", arguments)), seed=1)
+    assert (thought.evidence.purpose, thought.required) == ("other", frozenset())
 
 
 def test_a_question_serves_the_policies_that_hang_on_the_answer() -> None:
@@ -143,8 +143,8 @@ def test_a_question_serves_the_policies_that_hang_on_the_answer() -> None:
         "reason": "illness",
     }
     span = talk.agent("May I ask why you want to cancel?")
-    thought = think(PACK, talk.events, span, Serving(Call("cancel_appointment", arguments)), seed=2)
-    assert thought.bearing.purpose == "ask"
+    thought = think(PACK, talk.events, span, TargetWrite(Call("cancel_appointment", arguments)), seed=2)
+    assert thought.evidence.purpose == "ask"
     assert thought.required == {"late-cancel-fee"}
     assert "Why does the caller want to cancel?" in thought.text
 
@@ -159,9 +159,9 @@ def test_thoughts_name_no_ids_keep_short_and_vary_with_the_seed() -> None:
     for trajectory in _conversations(15):
         events = trajectory.events
         for span in turns(events):
-            serving = next_write(PACK, events, span.start)
-            one, two = (think(PACK, events, span, serving, seed=seed) for seed in (1, 2))
-            assert one == think(PACK, events, span, serving, seed=1)
+            target = next_write(PACK, events, span.start)
+            one, two = (think(PACK, events, span, target, seed=seed) for seed in (1, 2))
+            assert one == think(PACK, events, span, target, seed=1)
             assert one.required == two.required
             assert not [name for name in ids if name in one.text]
             calls = sum(isinstance(event, Call) for event in events[span.start : span.end])
@@ -198,8 +198,8 @@ def test_what_the_simulator_itself_says_a_look_up_shows_is_among_what_it_serves(
                     if any(fact in found and fact not in known for fact, _ in run.path[: _reach(run.path, known) + 1])
                 }
                 span = talk.call(tool, **arguments)
-                serving = Serving(Call(want.tool, want.arguments), is_made=False)
-                served = think(PACK, talk.events, span, serving, seed=number).required
+                target = TargetWrite(Call(want.tool, want.arguments), is_made=False)
+                served = think(PACK, talk.events, span, target, seed=number).required
                 assert moved <= served, (want, tool)
                 known.update(found)
                 looked += 1
@@ -220,5 +220,5 @@ def test_a_look_up_whose_result_was_lost_serves_what_it_is_declared_to_show(seed
     talk.user("Please change my email.")
     patient = _patient(identity_checked=1)
     talk.events.append(Call("get_patient", {"patient_id": patient}, turn=9))
-    write = Serving(Call("update_contact", {"patient_id": patient, "email": "a@example.com"}))
+    write = TargetWrite(Call("update_contact", {"patient_id": patient, "email": "a@example.com"}))
     assert think(PACK, talk.events, TurnSpan(1, 2), write, seed=seed).required == {"identity-checked"}

@@ -2,18 +2,18 @@
 
 import pytest
 
-from bylaw.align.bearing import Bearing, Serving
 from bylaw.align.slot import f1, recorded_slots
+from bylaw.align.turn_evidence import TargetWrite, TurnEvidence
 from bylaw.trace import Call, Result
 
 FLIGHT = '{"reservation_id": "IIHXDG", "cabin": "basic_economy", "passengers": [{"first_name": "Ada"}], "price": 1286, '
 FLIGHT += '"departs": "2024-05-17T16:30:00", "status": "available"}'
 BEFORE = (Call("get", {}), Result(0, FLIGHT))
-NOTHING = Bearing("other", None, ())
+NOTHING = TurnEvidence("other", None, ())
 
 
-def said(text: str, bearing: Bearing = NOTHING) -> list[tuple[str, str]]:
-    return [(slot.kind, slot.value) for slot in recorded_slots(text, BEFORE, bearing)]
+def said(text: str, evidence: TurnEvidence = NOTHING) -> list[tuple[str, str]]:
+    return [(slot.kind, slot.value) for slot in recorded_slots(text, BEFORE, evidence)]
 
 
 @pytest.mark.parametrize(
@@ -33,9 +33,9 @@ def test_a_text_must_tell_the_values_it_told_from_results(text: str, slots: list
 
 def test_an_announcement_must_name_what_is_written_and_ask() -> None:
     call = Call("book", {"slot_id": "S0180", "copay": "30.00"})
-    bearing = Bearing("announce", Serving(call), ())
+    evidence = TurnEvidence("announce", TargetWrite(call), ())
     text = "I will book S0180 for $30.00. Shall I?"
-    slots = recorded_slots(text, (), bearing)
+    slots = recorded_slots(text, (), evidence)
     assert [(slot.kind, slot.value) for slot in slots] == [
         ("amount", "30.00"),
         ("thing", "S0180"),

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from bylaw.align.bearing import Note, notes_of
 from bylaw.align.desk import load_tasks
 from bylaw.align.lesson import gold
 from bylaw.align.matcher import Matcher
 from bylaw.align.prompt import pack_named
+from bylaw.align.turn_evidence import Note, notes_of
 from bylaw.facts.entity import UNSEEN, Fact
 from bylaw_lab.clinic.tasks import Scenario
 
@@ -106,6 +106,6 @@ def test_an_announcement_says_what_it_comes_to_and_why() -> None:
     task = next(each for each in tasks if each.errands[0].want.tool == "cancel_appointment" and each.errands[0].right)
     right = task.errands[0].right
     assert right is not None
-    lesson = next(each for each in gold(task).lessons if each.bearing.purpose == "announce")
+    lesson = next(each for each in gold(task).lessons if each.evidence.purpose == "announce")
     assert f"late fee {right.arguments['late_fee']}" in lesson.thought
     assert re.search(r"starts at \S+ \S+ \(\d+ hours from now is ", lesson.thought)

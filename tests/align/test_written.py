@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bylaw.align.bearing import Bearing
 from bylaw.align.matcher import Matcher, check
 from bylaw.align.thoughts import RUBRICS, THRESHOLDS, Turn, requests_for, write_thoughts
+from bylaw.align.turn_evidence import TurnEvidence
 from bylaw.llm import Answer, Request
 from tests.engine import clinic
 
@@ -127,7 +127,7 @@ def test_the_first_questions_can_be_counted_without_asking() -> None:
 
 def test_any_thought_is_checked_against_what_the_guards_found() -> None:
     policies = tuple(PACK.policies[name] for name in ("booking-balance", "booking-active-patient"))
-    found = Bearing("look_up", None, policies)
+    found = TurnEvidence("look_up", None, policies)
     reader = Matcher(PACK)
     said = "Result: balance due $180.00"
     good = "Only active patients are booked. Owing more than $150.00, they need a payment plan to book. Due: $180.00."

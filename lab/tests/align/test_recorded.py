@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from align_recorded import FOLDER, bearings, turns
+from align_recorded import FOLDER, evidence_by_turn, turns
 
 from bylaw.align.thoughts import requests_for, write_thoughts
 from bylaw.llm import Answer, Request
@@ -30,7 +30,7 @@ class _Noting:
 
 
 def test_the_frozen_turns_are_those_of_the_logs() -> None:
-    found = bearings()
+    found = evidence_by_turn()
     assert len(turns()) == 60
     assert {turn.id for turn in turns()} <= found.keys()
     assert len({request.key for request in requests_for(turns())}) == 60

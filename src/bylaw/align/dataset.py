@@ -36,7 +36,7 @@ from bylaw.align.lesson import (
 )
 from bylaw.align.output import write_call
 from bylaw.align.prompt import PolicyPlace, pack_named, system_message, tool_schemas
-from bylaw.align.standing import Auditor, FreshAudit, JudgedCalls, unfit
+from bylaw.align.suitability import Auditor, FreshAudit, JudgedCalls, unfit
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Criterion, Pack
 from bylaw.trace.event import Trajectory
@@ -74,7 +74,7 @@ def turn_row(pack: str, talk: LessonSeries, lesson: Lesson) -> Row:
     """Return a turn for a model to try, with the messages before it and the data for its reward."""
     prompt = messages_of(system_message(pack, "none"), talk.lessons, thoughts=True, upto=lesson.turn)
     policies = pack_named(pack).policies
-    required = sorted(lesson.bearing.required)
+    required = sorted(lesson.evidence.required)
     expected: Row = {"text": lesson.answer}
     if lesson.call is not None:
         expected = {"tool": lesson.call[0], "arguments": lesson.call[1]}
@@ -83,7 +83,7 @@ def turn_row(pack: str, talk: LessonSeries, lesson: Lesson) -> Row:
         "tools": tools_text(pack),
         "task": talk.id,
         "turn": lesson.turn,
-        "purpose": lesson.bearing.purpose,
+        "purpose": lesson.evidence.purpose,
         "expected": expected,
         "required": required,
         "policies": {id: policies[id].definition for id in required},
@@ -281,7 +281,7 @@ def _policies(rows: Sequence[dict[str, Any]]) -> str:
 FLAGGED = ("near_miss", "violation")
 
 
-class Marked(Struct, frozen=True):
+class AuditedCall(Struct, frozen=True):
     """An audited call and its location."""
 
     place: str
@@ -309,7 +309,7 @@ class Pairs(Struct, frozen=True):
     """The number of flagged calls without a pair, by verdict. These calls needed no look-up."""
 
 
-def marked_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Iterator[Marked]:
+def audited_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Iterator[AuditedCall]:
     """Yield the flagged calls of a conversation, and the calls that are certainly correct."""
     if not judged.calls:
         return
@@ -322,7 +322,7 @@ def marked_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Iter
             continue
         against = [each for each in call["policies"] if each[judged.criterion] in FLAGGED]
         broken = [*(each["id"] for each in against), *(each["rule"] for each in call["rules"])]
-        yield Marked(
+        yield AuditedCall(
             f"{trajectory.id}@{call['step']}",
             verdict,
             tuple(broken),
@@ -352,26 +352,26 @@ def _lacked(against: Iterable[Mapping[str, Any]], criterion: Criterion) -> str:
     return ""
 
 
-def pair_row(marked: Marked) -> Row:
+def pair_row(audited: AuditedCall) -> Row:
     return {
-        "prompt": list(marked.prompt),
-        "chosen": [{"role": "assistant", "content": marked.lacked}],
-        "rejected": [{"role": "assistant", "content": marked.made}],
-        "id": marked.place,
-        "verdict": marked.verdict,
-        "policies": list(marked.policies),
+        "prompt": list(audited.prompt),
+        "chosen": [{"role": "assistant", "content": audited.lacked}],
+        "rejected": [{"role": "assistant", "content": audited.made}],
+        "id": audited.place,
+        "verdict": audited.verdict,
+        "policies": list(audited.policies),
     }
 
 
-def example_rows(marked: Marked) -> list[Row]:
+def example_rows(audited: AuditedCall) -> list[Row]:
     """Return rows for KTO: the labelled call, and the look-up that should have come first."""
-    said = [(marked.made, not marked.is_flagged), *([(marked.lacked, True)] if marked.lacked else [])]
+    said = [(audited.made, not audited.is_flagged), *([(audited.lacked, True)] if audited.lacked else [])]
     return [
         {
-            "prompt": list(marked.prompt),
+            "prompt": list(audited.prompt),
             "completion": [{"role": "assistant", "content": text}],
             "label": label,
-            "id": marked.place,
+            "id": audited.place,
         }
         for text, label in said
     ]
@@ -387,10 +387,10 @@ def write_pairs(
 ) -> Pairs:
     """Write `dpo.jsonl`, `kto.jsonl` and `data.json` from recorded conversations and their audit."""
     found = [
-        marked
+        audited
         for file, each in logs
         if not isinstance(each, BylawError)
-        for marked in marked_calls(pack, each, auditor.judged(each, file))
+        for audited in audited_calls(pack, each, auditor.judged(each, file))
     ]
     pairs = [pair_row(each) for each in found if each.lacked]
     if not any(each.is_flagged for each in found):

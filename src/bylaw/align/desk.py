@@ -7,9 +7,9 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Protocol
 
-from bylaw.align.bearing import Purpose
 from bylaw.align.episode import Agent, ChatMessage, Generate, Model, Task
 from bylaw.align.prompt import pack_named
+from bylaw.align.turn_evidence import Purpose
 from bylaw.errors import UsageError
 from bylaw.llm import ModelMessage, Request
 from bylaw.llm.endpoint import Endpoint, Settings

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from bylaw.align.bearing import Bearing, Serving, next_write
 from bylaw.align.desk import Act, Task, open_desk
 from bylaw.align.episode import Episode, Outcome
 from bylaw.align.output import write_call
 from bylaw.align.prompt import pack_named
 from bylaw.align.slot import Slot, recorded_slots
 from bylaw.align.thought import think
+from bylaw.align.turn_evidence import TargetWrite, TurnEvidence, next_write
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.rule.monitor import TurnSpan
@@ -34,7 +34,7 @@ class Lesson(Struct, frozen=True):
     """The conversation before this turn, in the form that an audit reads."""
     heard: tuple[tuple[str, str], ...]
     """The role and content of each message since the agent's last turn."""
-    bearing: Bearing
+    evidence: TurnEvidence
     """The evidence for the thought: the purpose of the turn, and the policies that it serves."""
 
 
@@ -105,9 +105,9 @@ def gold(task: Task, *, seed: int = 0) -> LessonSeries:
     for turn, one in enumerate(played):
         act = one.act
         assert act.write is not None
-        serving = Serving(Call(act.write.tool, act.write.arguments), is_made=not act.refused)
+        target = TargetWrite(Call(act.write.tool, act.write.arguments), is_made=not act.refused)
         span = TurnSpan(one.start, one.start + 1)
-        known = None if act.purpose == "other" else serving
+        known = None if act.purpose == "other" else target
         found = think(pack, outcome.events, span, known, seed=f"{seed}/{task.id}", purpose=act.purpose)
         lessons.append(
             Lesson(
@@ -118,7 +118,7 @@ def gold(task: Task, *, seed: int = 0) -> LessonSeries:
                 tuple(Slot(*slot) for slot in act.slots),
                 outcome.events[: one.start],
                 one.heard,
-                found.bearing,
+                found.evidence,
             )
         )
     return LessonSeries(task.id, tuple(lessons))
@@ -156,11 +156,11 @@ def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0, thoughts: T
         if thoughts is not None and not thought:
             break
         before = tuple(events[: turn.span.start])
-        serving = next_write(pack, events, turn.span.start)
-        found = think(pack, events, turn.span, serving, seed=f"{seed}/{trajectory.id}")
-        slots = recorded_slots(turn.answer, before, found.bearing) if turn.call is None else ()
+        target = next_write(pack, events, turn.span.start)
+        found = think(pack, events, turn.span, target, seed=f"{seed}/{trajectory.id}")
+        slots = recorded_slots(turn.answer, before, found.evidence) if turn.call is None else ()
         thought = thought or found.text
-        lessons.append(Lesson(len(lessons), turn.answer, turn.call, thought, slots, before, turn.heard, found.bearing))
+        lessons.append(Lesson(len(lessons), turn.answer, turn.call, thought, slots, before, turn.heard, found.evidence))
     return LessonSeries(trajectory.id, tuple(lessons))
 
 

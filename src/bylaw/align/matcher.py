@@ -21,9 +21,9 @@ from typing import Any, cast
 import yaml
 from msgspec import Struct
 
-from bylaw.align.bearing import Bearing
 from bylaw.align.slot import Value, is_day, values_in
 from bylaw.align.thought import SENTENCES
+from bylaw.align.turn_evidence import TurnEvidence
 from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import LOADER
@@ -367,7 +367,7 @@ class Checked(Struct, frozen=True):
         return not self.missing
 
 
-def check(pack: Pack, thought: str, found: Bearing, reader: Matcher, said: str = "") -> Checked:
+def check(pack: Pack, thought: str, found: TurnEvidence, reader: Matcher, said: str = "") -> Checked:
     """Check a thought against the findings of the guards. Values from the conversation (`said`) are allowed."""
     shown = {value.key for value in values_in(said)}
     mentions = reader.mentions(thought, shown)

@@ -13,8 +13,8 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct
 
-from bylaw.align.bearing import Bearing
 from bylaw.align.thought import value_in_words
+from bylaw.align.turn_evidence import TurnEvidence
 from bylaw.text.day import Day, days
 from bylaw.text.identifier import identifiers
 from bylaw.text.number import ONES, TENS
@@ -166,7 +166,7 @@ _LONGEST = 60
 """The maximum length of a value in a text. Anything longer is prose."""
 
 
-def recorded_slots(text: str, before: Sequence[Event], found: Bearing) -> tuple[Slot, ...]:
+def recorded_slots(text: str, before: Sequence[Event], found: TurnEvidence) -> tuple[Slot, ...]:
     """Return the slots of a recorded text. The result is empty if the text cannot be checked."""
     if DENIAL.search(text):
         return ()
@@ -185,7 +185,7 @@ def recorded_slots(text: str, before: Sequence[Event], found: Bearing) -> tuple[
 class _Known:
     """Values known before a text: from results, from the facts of the guards, and from the next write."""
 
-    def __init__(self, before: Sequence[Event], found: Bearing) -> None:
+    def __init__(self, before: Sequence[Event], found: TurnEvidence) -> None:
         self.amounts: set[Decimal] = set()
         self.days: set[str] = set()
         self.times: set[str] = set()
@@ -193,13 +193,13 @@ class _Known:
         for event in before:
             if isinstance(event, Result) and event.captured:
                 self._take_all(event.value())
-        for saw in found.seen:
-            if not saw.field.private:
-                self._take(value_in_words(saw.field, saw.value))
-                if saw.field.type == "enum":
-                    self.names[str(saw.value)] = None
-        if found.serving is not None and found.serving.is_made:
-            self._take_all(found.serving.call.arguments)
+        for item in found.seen:
+            if not item.field.private:
+                self._take(value_in_words(item.field, item.value))
+                if item.field.type == "enum":
+                    self.names[str(item.value)] = None
+        if found.target is not None and found.target.is_made:
+            self._take_all(found.target.call.arguments)
 
     def _take_all(self, value: Any) -> None:
         for leaf in _leaves(value):

@@ -15,7 +15,7 @@ from typing import Any, cast
 import yaml
 from msgspec import Struct
 
-from bylaw.align.bearing import Bearing, Purpose, Saw, Serving, bearing, valued
+from bylaw.align.turn_evidence import Purpose, SeenFact, TargetWrite, TurnEvidence, find_evidence, value_arguments
 from bylaw.facts.entity import ABSENT, Fact, Field, listed
 from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
@@ -95,23 +95,23 @@ def value_in_words(field: Field, value: Any) -> str:
             return str(value).replace("_", " ") if field.type == "enum" else str(value)
 
 
-def saw_in_words(saws: Iterable[Saw]) -> list[str]:
+def seen_in_words(facts: Iterable[SeenFact]) -> list[str]:
     """Put seen facts into words, grouped by entity, such as `slot: status open, kind telehealth`."""
     things: dict[tuple[str, Any], list[str]] = {}
-    for saw in saws:
-        if saw.field.private:
+    for item in facts:
+        if item.field.private:
             continue
-        thing = things.setdefault((saw.fact.entity, saw.fact.key), [])
-        if saw.value is ABSENT or (saw.fact.field == "exists" and saw.value is False):
+        thing = things.setdefault((item.fact.entity, item.fact.key), [])
+        if item.value is ABSENT or (item.fact.field == "exists" and item.value is False):
             thing[:] = ["not there"]
-        elif saw.fact.field != "exists":
-            colon = ":" if isinstance(saw.value, bool) else ""
-            held = f" ({'; '.join(saw.notes)})" if saw.notes else ""
-            thing.append(f"{label(saw.fact.field)}{colon} {value_in_words(saw.field, saw.value)}{held}")
+        elif item.fact.field != "exists":
+            colon = ":" if isinstance(item.value, bool) else ""
+            held = f" ({'; '.join(item.notes)})" if item.notes else ""
+            thing.append(f"{label(item.fact.field)}{colon} {value_in_words(item.field, item.value)}{held}")
     return [f"{label(entity)} {', '.join(said)}" for (entity, _), said in things.items() if said]
 
 
-def lacks_in_words(facts: Iterable[Fact]) -> list[str]:
+def missing_in_words(facts: Iterable[Fact]) -> list[str]:
     """Put unseen facts into words, such as `the slot's status and kind`."""
     things: dict[str, dict[str, None]] = {}
     for fact in facts:
@@ -136,19 +136,19 @@ class Thought(Struct, frozen=True):
 
     text: str
     """The text without `<think>` tags. Empty if no true thought leads to this turn."""
-    bearing: Bearing
+    evidence: TurnEvidence
 
     @property
     def required(self) -> frozenset[str]:
         """The policies that the turn needs (A)."""
-        return self.bearing.required
+        return self.evidence.required
 
 
 def think(
     pack: Pack,
     events: Sequence[Event],
     span: TurnSpan,
-    serving: Serving | None,
+    target: TargetWrite | None,
     *,
     seed: int | str,
     purpose: Purpose | None = None,
@@ -158,9 +158,9 @@ def think(
     The latest facts are always included, because the conclusion depends on them. Other parts of a long thought are
     shortened. There is no thought for a write that was not permitted or that the user did not confirm.
     """
-    found = bearing(pack, events, span, serving, purpose)
+    found = find_evidence(pack, events, span, target, purpose)
     before, turn = events[: span.start], events[span.start : span.end]
-    if found.purpose == "write" and found.serving is not None and not found.is_settled:
+    if found.purpose == "write" and found.target is not None and not found.is_settled:
         return Thought("", found)
     text, names = "", names_in(pack)
     for brevity in range(4):
@@ -172,7 +172,7 @@ def think(
 
 class _Composer(Struct):
     pack: Pack
-    found: Bearing
+    found: TurnEvidence
     before: Sequence[Event]
     turn: Sequence[Event]
     rng: random.Random
@@ -188,19 +188,20 @@ class _Composer(Struct):
         return self.rng.choice(SENTENCES[kind])
 
     def _wish(self) -> list[str]:
-        serving = self.found.serving
+        target = self.found.target
         # Always draw this wording, so that the length does not change the other wordings.
         drawn = self._draw("wish"), self.rng.random()
         has_begun = any(isinstance(event, Result) for event in self.before)
-        if serving is None or self.found.purpose == "other" or self.brevity or (has_begun and drawn[1] < 0.5):
+        if target is None or self.found.purpose == "other" or self.brevity or (has_begun and drawn[1] < 0.5):
             return []
-        return [drawn[0].format(wish=wish(self.pack.schema.tools.get(serving.call.tool), serving.call.tool))]
+        return [drawn[0].format(wish=wish(self.pack.schema.tools.get(target.call.tool), target.call.tool))]
 
     def _news(self) -> list[str]:
         said = self._draw("news"), self._draw("fine")
         found = self.found
-        recap = [saw for saw in found.weighed if saw not in found.news] if found.purpose == "announce" else []
-        facts = [*saw_in_words([*recap, *found.news]), *(note.said() for note in found.claims)]
+        recap = found.value_facts if found.purpose == "announce" else ()
+        seen = [*(item for item in recap if item not in found.newly_seen), *found.newly_seen]
+        facts = [*seen_in_words(seen), *(note.text() for note in found.claims)]
         if not facts or self.found.purpose == "other":
             return []
         fine = [] if self.found.denials else [said[1]]
@@ -220,14 +221,14 @@ class _Composer(Struct):
         found = self.found
         match found.purpose:
             case "look_up":
-                facts = lacks_in_words(found.lacking)
+                facts = missing_in_words(found.lacking)
                 if facts and self.brevity > 1:
                     return "I look that up."
                 return self._draw("missing").format(facts=listed(facts)) if facts else self._draw("find")
             case "ask":
                 return self._draw("ask").format(questions=" ".join(found.questions))
             case "announce":
-                values = self._values(found.serving.call) if found.serving and found.weighed else ""
+                values = self._values(found.target.call) if found.target and found.value_facts else ""
                 return f"{f'That comes to {values}. ' if values else ''}{self._draw('announce')}"
             case "refuse":
                 reasons = listed([inner(reason, self.names) for reason in found.denials])
@@ -240,12 +241,12 @@ class _Composer(Struct):
                 return self._reply()
 
     def _values(self, call: Call) -> str:
-        weighed = valued(self.pack, call.tool)
+        names = value_arguments(self.pack, call.tool)
         return listed(
             [
                 f"{name.replace('_', ' ')} {value}"
                 for name, value in call.arguments.items()
-                if name in weighed and not isinstance(value, dict | list)
+                if name in names and not isinstance(value, dict | list)
             ]
         )
 

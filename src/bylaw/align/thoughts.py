@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 import msgspec
 from msgspec import Meta, Struct, field
 
-from bylaw.align.bearing import Bearing, next_write
 from bylaw.align.lesson import acts, place_of
 from bylaw.align.matcher import Checked, Matcher, check
 from bylaw.align.thought import think
+from bylaw.align.turn_evidence import TurnEvidence, next_write
 from bylaw.errors import UsageError
 from bylaw.llm import Chat, ModelMessage, Request
 from bylaw.llm.chat import estimate, schema_of
@@ -196,7 +196,7 @@ class _Place(Struct, frozen=True):
     before: tuple[Event, ...]
     turn: tuple[Event, ...]
     thought: str
-    bearing: Bearing
+    evidence: TurnEvidence
 
 
 def verified_lines(
@@ -236,7 +236,7 @@ def written_lines(
 
     def checked(name: str, thought: str) -> Checked:
         place = by_id[name]
-        return check(pack, thought, place.bearing, reader, conversation_text((*place.before, *place.turn)))
+        return check(pack, thought, place.evidence, reader, conversation_text((*place.before, *place.turn)))
 
     chat = open_chat(llm, kept=kept)
     results = write_thoughts(turns, chat, thresholds=thresholds, rounds=rounds, check=checked)
@@ -268,14 +268,14 @@ def _places(pack: Pack, trajectories: Iterable[Trajectory], seed: int) -> Iterat
     for trajectory in trajectories:
         events = tuple(trajectory.events)
         for span in acts(events):
-            serving = next_write(pack, events, span.start)
-            thought = think(pack, events, span, serving, seed=f"{seed}/{trajectory.id}")
+            target = next_write(pack, events, span.start)
+            thought = think(pack, events, span, target, seed=f"{seed}/{trajectory.id}")
             turn = events[span.start : span.end]
-            yield _Place(place_of(trajectory, span), events[: span.start], turn, thought.text, thought.bearing)
+            yield _Place(place_of(trajectory, span), events[: span.start], turn, thought.text, thought.evidence)
 
 
 def _line(place: _Place, more: dict[str, object]) -> bytes:
-    found = place.bearing
+    found = place.evidence
     return (
         msgspec.json.encode({"turn": place.id, "purpose": found.purpose, "required": sorted(found.required), **more})
         + b"\n"

@@ -25,7 +25,7 @@ from bylaw.trace.source import LogFile
 
 if TYPE_CHECKING:
     from bylaw.align.export import Trainer
-    from bylaw.align.standing import Auditor
+    from bylaw.align.suitability import Auditor
 
 
 @click.group("align", cls=InOrder)
@@ -81,7 +81,7 @@ def sources(
 ) -> Sources:
     """Return the sources named by the options. An audit supplies its own logs and pack."""
     from bylaw.align.prompt import pack_named
-    from bylaw.align.standing import FreshAudit, KeptAudit
+    from bylaw.align.suitability import FreshAudit, KeptAudit
 
     if audit is None:
         name = pack or "clinic"

@@ -136,9 +136,9 @@ def _find_sure(
 
 def _try_member(run: GuardRun, trial: Trial, specs: tuple[Spec, ...], body: Callable[[Key], Any]) -> None:
     """Test one member without making any decisions. Record its facts separately."""
-    before = (run.memo, run.reads, run.is_noting, run.looking, run.touched, run.asked, run.doubtful, run.open)
-    run.memo, run.reads, run.looking, run.open = dict(run.memo), trial.reads, True, trial.open
-    run.is_noting = run.hushed is None
+    before = (run.memo, run.reads, run.is_noting, run.is_testing, run.touched, run.asked, run.doubtful, run.open)
+    run.memo, run.reads, run.is_testing, run.open = dict(run.memo), trial.reads, True, trial.open
+    run.is_noting = run.denial_fallback is None
     run.touched, run.asked, run.doubtful = set(run.touched), trial.asked, trial.doubtful
     try:
         for spec in specs:
@@ -148,8 +148,8 @@ def _try_member(run: GuardRun, trial: Trial, specs: tuple[Spec, ...], body: Call
         trial.answer = None
     finally:
         trial.memo = {fact: value for fact, value in run.memo.items() if fact not in before[0]}
-        trial.is_noting = run.is_noting or run.hushed is not None
-        run.memo, run.reads, run.is_noting, run.looking, run.touched, run.asked, run.doubtful, run.open = before
+        trial.is_noting = run.is_noting or run.denial_fallback is not None
+        run.memo, run.reads, run.is_noting, run.is_testing, run.touched, run.asked, run.doubtful, run.open = before
 
 
 FOLDED = ("date", "time", "days", "hours", "money")

@@ -25,7 +25,7 @@ from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.language import ALL_TICKS, COMPLETIONS, PATHS, PERMIT, Vocabulary
 from bylaw.guard.operation import Absent, Failure, admit
 from bylaw.guard.parse import Guard, parse_text, size_fault
-from bylaw.guard.run import NO_ASSUMPTIONS, Assumptions, GuardRun, Hushed, Split, no_such
+from bylaw.guard.run import NO_ASSUMPTIONS, Assumptions, GuardRun, Split, UnknownInDenial, no_such
 from bylaw.guard.scope import Scope, Spec
 from bylaw.guard.statement import LazyFunction, Statements
 from bylaw.trace.recorded_value import values_inside
@@ -172,21 +172,21 @@ def run_path(guard: Guard, function: Callable[..., Any], run: GuardRun) -> tuple
     except Split:
         raise
     except Stuck as stuck:
-        if run.hushed is None:
+        if run.denial_fallback is None:
             return _stuck(guard, run, stuck)
-    except Hushed:
+    except UnknownInDenial:
         pass
     except Absent as absent:
-        if run.hushed is None:
+        if run.denial_fallback is None:
             return "deny", str(absent)
     except Exception as error:
         if is_ours(error):
             raise
-        if run.hushed is None:
+        if run.denial_fallback is None:
             line = line_of(error.__traceback__, guard)
             ends = "deny" if run.has_taken_none else "failed"
             return ends, f"{guard.file}:{line}: {reason_of(error)}{_whose(error, guard, run, line)}"
-    return "deny", run.hushed or ""
+    return "deny", run.denial_fallback or ""
 
 
 def _stuck(guard: Guard, run: GuardRun, stuck: Stuck) -> tuple[Any, str]:

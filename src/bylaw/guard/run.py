@@ -92,7 +92,7 @@ class Split(Exception):
         self.variable, self.region, self.rest = variable, region, rest
 
 
-class Hushed(Exception):
+class UnknownInDenial(Exception):
     """Raised if the text of a denial depends on an unknown value. The text is then written without the value."""
 
 
@@ -183,8 +183,8 @@ class GuardRun(BuiltIns):
     """
 
     __slots__ = (
-        "admitted", "arguments", "asked", "assumptions", "coverage", "decisions", "doubtful", "given",
-        "has_decided_existence", "has_taken_none", "hushed", "is_noting", "is_open", "lacking", "left", "looking",
+        "admitted", "arguments", "asked", "assumptions", "coverage", "decisions", "denial_fallback", "doubtful",
+        "given", "has_decided_existence", "has_taken_none", "is_noting", "is_open", "is_testing", "lacking", "left",
         "memo", "open", "path", "paths", "position", "reads", "references", "seen", "source", "time", "tool", "touched",
         "tried", "unknowns",
     )  # fmt: skip
@@ -248,8 +248,10 @@ class GuardRun(BuiltIns):
         self.reads: list[Fact] = []
         self.is_noting = True
         """Whether reads are recorded. This stops after the first unknown fact, and while a denial is written."""
-        self.hushed: str | None = None
-        self.looking = False
+        self.denial_fallback: str | None = None
+        """The text of the denial being written, with `...` for its values. None before a denial."""
+        self.is_testing = False
+        """Whether a member of a search is being tested. A test makes no decisions."""
         self.has_decided_existence = False
         self.has_taken_none = False
         """Whether the path assumed a null. That may cause a later failure, which therefore counts as a denial."""
@@ -408,8 +410,8 @@ class GuardRun(BuiltIns):
             self.given[question] = ask()
         return self.given[question]
 
-    def hush(self, fallback: str) -> str:
-        self.hushed, self.is_noting, self.is_open = fallback, False, True
+    def start_denial(self, fallback: str) -> str:
+        self.denial_fallback, self.is_noting, self.is_open = fallback, False, True
         return fallback
 
     def deny_with(self, _fallback: str, *parts: str) -> tuple[str, str]:
@@ -433,7 +435,7 @@ class GuardRun(BuiltIns):
         variable = truth.variable
         assert variable is not None
         name = variable.name
-        if self.looking:
+        if self.is_testing:
             self.open.add(name)
         current = self.path.get(name)
         if current is None:
@@ -448,9 +450,9 @@ class GuardRun(BuiltIns):
         if answer is not None:
             if not is_system:
                 self.asked.update(dict.fromkeys(needs))
-        elif self.hushed is not None:
-            raise Hushed
-        elif self.looking:
+        elif self.denial_fallback is not None:
+            raise UnknownInDenial
+        elif self.is_testing:
             self.check_counted(variable.needs)
             raise Unsure
         elif not is_system:
@@ -486,7 +488,7 @@ class GuardRun(BuiltIns):
 
     def value_or_none(self, spec: Spec, unknown: Unknown) -> Unknown | None:
         """Represent an unknown nullable field: one path continues with a value, another with None."""
-        if not spec.field.nullable or self.hushed is not None:
+        if not spec.field.nullable or self.denial_fallback is not None:
             return unknown
         name = expression_text(unknown)
         if self.decide(opaque_bool(self, f"{name} == None", unknown.needs).denied()):
@@ -526,7 +528,7 @@ class GuardRun(BuiltIns):
 
     def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
         """Record that the entity may be missing, which makes a denial possible."""
-        if self.hushed is None and fact not in self.doubtful and not self.is_there(thing):
+        if self.denial_fallback is None and fact not in self.doubtful and not self.is_there(thing):
             self.doubtful[fact] = thing
 
     def is_there(self, thing: tuple[str, Any]) -> bool:

@@ -220,7 +220,7 @@ class Statements:
                     return self.fault(
                         text, "the text of deny() can contain only plain {values}", "remove conversions and formats"
                     )
-        return self.run("deny_with", self.run("hush", ast.Constant(fallback)), *parts)
+        return self.run("deny_with", self.run("start_denial", ast.Constant(fallback)), *parts)
 
     def assigning(self, node: ast.Assign) -> list[ast.stmt]:
         if len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):

@@ -40,7 +40,7 @@ def expert_pair(task: Task, messages: Sequence[ChatMessage], outcome: Outcome) -
         "rejected": [messages[place]],
         "id": task.id,
         "verdict": fault,
-        "purpose": lesson.bearing.purpose,
+        "purpose": lesson.evidence.purpose,
     }
 
 

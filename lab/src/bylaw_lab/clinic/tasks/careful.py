@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-from bylaw.align.bearing import Purpose
+from bylaw.align.turn_evidence import Purpose
 from bylaw_lab.clinic.simulator.agents import Read, plain_read
 from bylaw_lab.clinic.simulator.desk import WRITES
 from bylaw_lab.clinic.simulator.dialogue import do

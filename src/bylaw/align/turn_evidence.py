@@ -44,7 +44,7 @@ class Note(Struct, frozen=True):
     """The name of a value from the caller or the call."""
     value: str = ""
 
-    def said(self) -> str:
+    def text(self) -> str:
         """Put a value from the caller or the call and its comparison into words."""
         return f"{self.name} {self.value}" + (f" ({self.words})" if self.words else "")
 
@@ -240,18 +240,18 @@ def _span(span: timedelta) -> str:
 
 Purpose = Literal["look_up", "ask", "announce", "refuse", "write", "other"]
 
-_APART = 1 << 30
+_NEW_TURN = 1 << 30
 """No recorded turn has this number."""
 
 
-class Serving(Struct, frozen=True):
+class TargetWrite(Struct, frozen=True):
     """The write that a turn works towards: the next write that is made or refused."""
 
     call: Call
     is_made: bool = True
 
 
-class Saw(Struct, frozen=True):
+class SeenFact(Struct, frozen=True):
     """A fact that the guards of the write read, and its value."""
 
     fact: Fact
@@ -261,18 +261,18 @@ class Saw(Struct, frozen=True):
     """The value that the guards compared with the fact."""
 
 
-class Bearing(Struct, frozen=True):
+class TurnEvidence(Struct, frozen=True):
     """The results of the guards and rules of the write at one turn."""
 
     purpose: Purpose
-    serving: Serving | None
+    target: TargetWrite | None
     policies: tuple[Policy, ...]
     """The policies that the turn serves (A), in pack order."""
-    news: tuple[Saw, ...] = ()
+    newly_seen: tuple[SeenFact, ...] = ()
     """Facts that the guards read and the agent has seen since its last turn."""
-    seen: tuple[Saw, ...] = ()
+    seen: tuple[SeenFact, ...] = ()
     """All facts that the guards read and the agent had seen."""
-    weighed: tuple[Saw, ...] = ()
+    value_facts: tuple[SeenFact, ...] = ()
     """Facts in `seen` that determine a value of the call."""
     claims: tuple[Note, ...] = ()
     """Values that the served policies compare with the call arguments, whether seen or not."""
@@ -290,58 +290,58 @@ class Bearing(Struct, frozen=True):
         return frozenset(policy.id for policy in self.policies)
 
 
-def next_write(pack: Pack, events: Sequence[Event], start: int) -> Serving | None:
+def next_write(pack: Pack, events: Sequence[Event], start: int) -> TargetWrite | None:
     """Return the next write in a recorded conversation. A log does not show refused writes."""
     for event in events[start:]:
         if isinstance(event, Call) and event.by == "agent" and not event.fault and _effect(pack, event) == "write":
-            return Serving(event)
+            return TargetWrite(event)
     return None
 
 
-def bearing(
+def find_evidence(
     pack: Pack,
     events: Sequence[Event],
     span: TurnSpan,
-    serving: Serving | None,
+    target: TargetWrite | None,
     purpose: Purpose | None = None,
-) -> Bearing:
+) -> TurnEvidence:
     """Return the results of the guards and rules for the turn at `span`.
 
     `events` include at least the results of the turn, if known. By default, `purpose` is derived from the events.
     """
     before, turn = events[: span.start], events[span.start : span.end]
-    if serving is None:
-        return Bearing(purpose or _by_calls(pack, turn) or "other", None, _ruled(pack, turn))
-    now = _look(pack, before, serving.call)
+    if target is None:
+        return TurnEvidence(purpose or _by_calls(pack, turn) or "other", None, _ruled(pack, turn))
+    now = _guard_results(pack, before, target.call)
     if purpose is None:
-        purpose = _purpose(pack, events, span, serving, now)
-    after = _look(pack, events[: _answered(events, span)], serving.call)
+        purpose = _purpose(pack, events, span, target, now)
+    after = _guard_results(pack, events[: _answered(events, span)], target.call)
     served: set[str] = {policy.id for policy in _ruled(pack, turn)}
     match purpose:
         case "look_up":
-            served |= now.moved(after) or now.shown_by(turn)
+            served |= now.changed(after) or now.shown_by(turn)
         case "ask":
-            served |= _look(pack, before, _untold(pack, serving.call)).asking()
+            served |= _guard_results(pack, before, _without_user_text(pack, target.call)).asking()
         case "refuse":
             served |= now.denying()
         case "announce":
-            served |= now.breaking() | now.weighing()
+            served |= now.breaking() | now.setting_values()
         case "write":
-            served |= now.weighing()
+            served |= now.setting_values()
         case "other":
             pass
     since = max((turn.end for turn in turns(before)), default=0)
     evidence = [each for each in now.evidence if each.policy.id in served]
     notes = now.notes()
     seen = now.seen(note for each in notes.values() for note in each)
-    weighing = {fact for each in now.evidence if each.policy.id in now.weighing() for fact in _read_by(each)}
-    return Bearing(
+    setting = {fact for each in now.evidence if each.policy.id in now.setting_values() for fact in _read_by(each)}
+    return TurnEvidence(
         purpose,
-        serving,
+        target,
         tuple(policy for policy in pack.policies.values() if policy.id in served),
-        tuple(saw for saw, at in seen if at >= since),
-        tuple(saw for saw, _ in seen),
-        tuple(saw for saw, _ in seen if saw.fact in weighing),
+        tuple(item for item, at in seen if at >= since),
+        tuple(item for item, _ in seen),
+        tuple(item for item, _ in seen if item.fact in setting),
         tuple(note for id, each in notes.items() if id in served for note in each if note.fact is None),
         tuple(dict.fromkeys(fact for each in evidence for fact in now.lacking(each))) if purpose == "look_up" else (),
         _questions(pack, served) if purpose == "ask" else (),
@@ -350,13 +350,13 @@ def bearing(
     )
 
 
-def _look(pack: Pack, before: Sequence[Event], call: Call) -> "_Look":
+def _guard_results(pack: Pack, before: Sequence[Event], call: Call) -> "_GuardResults":
     session = Session(pack, mode="none")
     session.observe_all(before)
-    return _Look(pack, session.judge(replace(call, turn=_APART)))
+    return _GuardResults(pack, session.judge(replace(call, turn=_NEW_TURN)))
 
 
-class _Look:
+class _GuardResults:
     """Runs the guards of a call on the facts seen at one point in a conversation."""
 
     def __init__(self, pack: Pack, judged: Judgement) -> None:
@@ -364,7 +364,7 @@ class _Look:
         self._judged = judged
         self.evidence: tuple[PolicyEvidence, ...] = judged.evidence
 
-    def moved(self, after: "_Look") -> set[str]:
+    def changed(self, after: "_GuardResults") -> set[str]:
         then = {each.policy.id: each for each in after.evidence}
         return {each.policy.id for each in self.evidence if _signature(each) != _signature(then[each.policy.id])}
 
@@ -400,9 +400,9 @@ class _Look:
         found = (*self._judged.rules, *(self._judged.open_rules if or_open else ()))
         return {each.rule.policy for each in found}
 
-    def weighing(self) -> set[str]:
+    def setting_values(self) -> set[str]:
         """Return the policies that determine an amount, a tier or another argument, but not a name or id."""
-        values = valued(self._pack, self._judged.made.call.tool)
+        values = value_arguments(self._pack, self._judged.made.call.tool)
         return {
             each.policy.id
             for each in self.evidence
@@ -421,9 +421,9 @@ class _Look:
             for each in self.evidence
         }
 
-    def seen(self, notes: Iterable[Note] = ()) -> list[tuple[Saw, int]]:
+    def seen(self, notes: Iterable[Note] = ()) -> list[tuple[SeenFact, int]]:
         """Return the facts that the guards read and the agent has seen, each with the step that showed it."""
-        found: list[tuple[Saw, int]] = []
+        found: list[tuple[SeenFact, int]] = []
         held: dict[Fact, list[str]] = {}
         for note in notes:
             if note.fact is not None:
@@ -434,8 +434,8 @@ class _Look:
                 continue
             entity, field = self._named(fact)
             shown = self._judged.seen.shown_at(entity, fact.key, field)
-            saw = Saw(fact, field, value, tuple(held.get(fact, ())))
-            found.append((saw, shown.delivered if shown is not None else -1))
+            item = SeenFact(fact, field, value, tuple(held.get(fact, ())))
+            found.append((item, shown.delivered if shown is not None else -1))
         return found
 
     def _value(self, fact: Fact) -> Any:
@@ -452,7 +452,7 @@ class _Look:
         return entity, EXISTS if fact.field == "exists" else entity.fields[fact.field]
 
 
-def valued(pack: Pack, tool: str) -> frozenset[str]:
+def value_arguments(pack: Pack, tool: str) -> frozenset[str]:
     """Return the arguments that a tool's guards compare, such as amounts and tiers, without names and ids."""
     guards = [guard for _, guard in pack.by_tool.get(tool, ())]
     names = frozenset(name for entity in pack.schema.entities.values() for name in entity.key)
@@ -460,15 +460,15 @@ def valued(pack: Pack, tool: str) -> frozenset[str]:
     return frozenset(name for guard in guards for name in guard.arguments[1]) - keys - names
 
 
-def _purpose(pack: Pack, events: Sequence[Event], span: TurnSpan, serving: Serving, now: _Look) -> Purpose:
+def _purpose(pack: Pack, events: Sequence[Event], span: TurnSpan, target: TargetWrite, now: _GuardResults) -> Purpose:
     if called := _by_calls(pack, events[span.start : span.end]):
         return called
-    if not serving.is_made:
-        return "refuse" if now.denying() else _question(pack, events, span, serving)
-    asked = _question(pack, events, span, serving)
+    if not target.is_made:
+        return "refuse" if now.denying() else _question(pack, events, span, target)
+    asked = _question(pack, events, span, target)
     if asked == "ask":
         return "ask"
-    return "announce" if now.is_settled() and _wins(pack, events, span, serving.call) else "other"
+    return "announce" if now.is_settled() and _needs_only_a_yes(pack, events, span, target.call) else "other"
 
 
 def _by_calls(pack: Pack, turn: Sequence[Event]) -> Purpose | None:
@@ -476,10 +476,10 @@ def _by_calls(pack: Pack, turn: Sequence[Event]) -> Purpose | None:
     return "write" if "write" in effects else "look_up" if "read" in effects else "other" if effects else None
 
 
-def _question(pack: Pack, events: Sequence[Event], span: TurnSpan, serving: Serving) -> Purpose:
+def _question(pack: Pack, events: Sequence[Event], span: TurnSpan, target: TargetWrite) -> Purpose:
     """Return whether the turn asks for a fact that only the user knows while policies still depend on it."""
     text = " ".join(event.text for event in events[span.start : span.end] if isinstance(event, Message))
-    open_before = _look(pack, events[: span.start], _untold(pack, serving.call)).asking()
+    open_before = _guard_results(pack, events[: span.start], _without_user_text(pack, target.call)).asking()
     if "?" not in text or not open_before:
         return "other"
     said = set(stems(text))
@@ -497,7 +497,7 @@ def _questions(pack: Pack, policies: set[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(asked))
 
 
-def _untold(pack: Pack, call: Call) -> Call:
+def _without_user_text(pack: Pack, call: Call) -> Call:
     """Return the call without arguments that only repeat the user's text."""
     told = {
         saying.argument
@@ -515,11 +515,11 @@ def _ruled(pack: Pack, turn: Sequence[Event]) -> tuple[Policy, ...]:
     return tuple(policy for policy in pack.policies.values() if policy.id in ruled and tools & set(policy.tools))
 
 
-def _wins(pack: Pack, events: Sequence[Event], span: TurnSpan, call: Call) -> bool:
+def _needs_only_a_yes(pack: Pack, events: Sequence[Event], span: TurnSpan, call: Call) -> bool:
     """Whether the call would comply with a rule only if the user agreed to this turn."""
-    yes = Message("user", "Yes.", turn=_APART - 1)
-    unkept = _look(pack, events[: span.start], call).breaking(or_open=True)
-    return bool(unkept and unkept - _look(pack, [*events[: span.end], yes], call).breaking(or_open=True))
+    yes = Message("user", "Yes.", turn=_NEW_TURN - 1)
+    unkept = _guard_results(pack, events[: span.start], call).breaking(or_open=True)
+    return bool(unkept and unkept - _guard_results(pack, [*events[: span.end], yes], call).breaking(or_open=True))
 
 
 def _answered(events: Sequence[Event], span: TurnSpan) -> int:
