@@ -29,6 +29,6 @@ BUGS = (
         ' and not call["open_rules"]', "",
         "align/test_pairs.py"),
     Bug("a flagged call is an example of a right one", "align/dataset.py",
-        "(marked.made, not marked.is_flagged)", "(marked.made, True)",
+        "(audited.made, not audited.is_flagged)", "(audited.made, True)",
         "align/test_pairs.py"),
 )  # fmt: skip
