@@ -20,10 +20,10 @@ ATTESTATIONS = "attestations.yaml"
 
 
 class Attestation(Struct, frozen=True):
-    """A reviewer's decision whether an undecided call followed a policy."""
+    """A reviewer's answer about an undecided call: whether the call followed a policy."""
 
     finding: str
-    """The call, as `CONVERSATION:STEP`."""
+    """The call that the answer is about, as `CONVERSATION:STEP`."""
     answer: Literal["fine", "wrong"]
     by: str
     on: str
@@ -31,7 +31,7 @@ class Attestation(Struct, frozen=True):
     question: str = ""
     policy: str = ""
     seen: str = ""
-    """A digest of the text shown to the reviewer. The answer applies only to calls with this digest."""
+    """A digest of the text that the reviewer saw. If this text has changed, the answer no longer applies."""
 
     @property
     def is_fine(self) -> bool:
@@ -39,7 +39,7 @@ class Attestation(Struct, frozen=True):
 
 
 class Settled(Struct, frozen=True):
-    """A rule or a guarded policy that a reviewer settled for one call."""
+    """A rule or a guarded policy on which a reviewer decided, for one call."""
 
     step: int
     name: str
@@ -53,22 +53,25 @@ class Settled(Struct, frozen=True):
 
 
 def file_beside(out: Path, name: str) -> Path:
-    """Return the path of a file: in the current folder if it exists there, otherwise next to the audit's folder."""
+    """Return the path of a file: in the current folder if it exists there, otherwise next to the audit folder."""
     return Path(name) if Path(name).is_file() else out.resolve().parent / name
 
 
 def read_attestations(path: Path) -> dict[str, Attestation]:
-    """Return the last answer for each digest. If the file does not exist, the mapping is empty."""
+    """Return the latest attestation for each digest, from a file.
+
+    Return an empty mapping if the file does not exist.
+    """
     return by_digest(every_attestation(path))
 
 
 def by_digest(given: Iterable[Attestation]) -> dict[str, Attestation]:
-    """Return the last answer for each digest. Answers without a digest are ignored."""
+    """Return the latest attestation for each digest. Attestations without a digest are ignored."""
     return {each.seen: each for each in given if each.seen}
 
 
 def every_attestation(path: Path) -> list[Attestation]:
-    """Return the attestations in a file, in order. If the file does not exist, the list is empty."""
+    """Return all attestations in a file, in order. Return an empty list if the file does not exist."""
     if not path.is_file():
         return []
     listed = cast("list[Any]", read_yaml_file(path, file=str(path)).data.get("attestations") or [])
@@ -82,7 +85,7 @@ def every_attestation(path: Path) -> list[Attestation]:
 def settle(
     verdicts: Sequence[CallVerdict], attested: Mapping[int, Mapping[str, Attestation]]
 ) -> tuple[list[CallVerdict], list[RuleFinding], list[Settled]]:
-    """Apply reviewers' answers, which are keyed by step and policy.
+    """Replace undecided results with reviewers' answers, which are keyed by step and policy.
 
     Return the new verdicts, the rules that reviewers marked as broken, and the settled questions.
     """
@@ -112,21 +115,21 @@ def settle(
 
 
 def _broken(finding: RuleFinding, given: Attestation) -> RuleFinding:
-    """Mark an undecided rule as broken. Mark undecided consent as not given."""
+    """Mark an undecided rule as broken. If its consent is undecided, mark the consent as not given."""
     why: JsonRecord = {"reason": "person", "holds": False, "by": given.by, "words": given.reason}
     consents = {name for name, value in finding.values if value is None and name in dict(finding.whys)}
     names = consents or {next((name for name, value in finding.values if value is None), finding.values[0][0])}
     values = tuple((name, False if name in consents else value) for name, value in finding.values)
     whys = dict(finding.whys)
     for name in names:
-        # Keep the steps of the question and the answer.
+        # Keep the steps of the question and of the user's answer.
         steps = {at: step for at, step in whys.get(name, {}).items() if at in ("told_at", "answered_at")}
         whys[name] = why | steps
     return replace(finding, standing="broken", values=values, whys=tuple(whys.items()))
 
 
 def _policy(verdict: PolicyVerdict, given: Attestation | None) -> PolicyVerdict:
-    """Replace an inconclusive verdict with the reviewer's answer."""
+    """Return the policy's verdict, with the reviewer's answer in place of an inconclusive verdict."""
     if given is None or "inconclusive" not in (verdict.strict, verdict.determined):
         return verdict
     word = "compliant" if given.is_fine else "violation"

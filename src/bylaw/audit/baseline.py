@@ -1,4 +1,4 @@
-"""Compares an audit with an earlier one. A finding is new, known, fixed, gone or waived."""
+"""Compares an audit with an earlier audit. Each finding is new, known, fixed, gone or waived."""
 
 import json
 from collections import Counter
@@ -23,19 +23,19 @@ FindingStanding = Literal["new", "still", "waived"]
 
 
 class Gate(Struct, frozen=True):
-    """Selects the findings that fail a run. The criteria are their verdicts and severities."""
+    """Selects the findings that make a run fail, by verdict and severity."""
 
     verdicts: frozenset[str] = frozenset({"violation", "near_miss", "rule"})
     severity: str = "low"
 
     @classmethod
     def named(cls, verdicts: Iterable[str], severity: str) -> "Gate":
-        """Create a gate from command-line options. `near_miss` includes `violation`."""
+        """Create a gate from command-line options. The verdict `near_miss` also selects violations."""
         every = frozenset(verdicts)
         return cls(every | {"violation"} if "near_miss" in every else every, severity)
 
     def stops(self, finding: Finding) -> bool:
-        """Whether a finding fails the run. A finding about a refused call never does."""
+        """Whether the finding makes the run fail. A finding about a refused call never does."""
         if finding.kind == "rule":
             named = self._names_limits if finding.is_limit else "rule" in self.verdicts
             return named and self._is_severe(finding.charges[0].severity)
@@ -44,12 +44,12 @@ class Gate(Struct, frozen=True):
         return any(each.verdict in self.verdicts and self._is_severe(each.severity) for each in finding.charges)
 
     def stops_limit(self, limit: dict[str, Any]) -> bool:
-        """Whether an exceeded limit in the summary fails the run."""
+        """Whether an exceeded limit in the summary makes the run fail."""
         return self._names_limits and limit["over"] > 0 and self._is_severe(limit["severity"])
 
     @property
     def _names_limits(self) -> bool:
-        """Whether exceeding a limit fails the run. Calls that exceed a limit are violations."""
+        """Whether an exceeded limit makes the run fail: calls over a limit count as violations."""
         return not self.verdicts.isdisjoint(("rule", "violation"))
 
     def _is_severe(self, severity: str) -> bool:
@@ -57,7 +57,7 @@ class Gate(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """The differences between an audit and an earlier one."""
+    """The differences between an audit and an earlier audit."""
 
     baseline: Path | None
     new: list[Finding]
@@ -68,13 +68,13 @@ class Comparison(Struct, frozen=True):
     gone: list[Finding]
     """Earlier findings whose conversations were not audited again."""
     refused: list[Finding] = []
-    """Findings about refused calls. They appear in no other list."""
+    """Findings about refused calls. The other lists leave these findings out."""
     expired: tuple[Waiver, ...] = ()
     unused: tuple[Waiver, ...] = ()
     known: frozenset[str] = frozenset()
-    """The ids of findings that were equally serious in the earlier audit. Waived findings are included."""
+    """The ids of findings that were equally serious in the earlier audit, including waived findings."""
     by_policy: dict[str, dict[str, int]] = {}
-    """For each policy, the number of `new`, `still` flagged and `fixed` calls, without waived findings."""
+    """For each policy, the number of `new`, `still` flagged and `fixed` calls. Waived findings are not counted."""
 
     def standings(self) -> "Standings":
         return Standings(self.baseline is not None, self.known, {f.id: waivers for f, waivers in self.waived})
@@ -94,7 +94,7 @@ class Comparison(Struct, frozen=True):
 
 
 class Standings(Struct, frozen=True):
-    """The state of each finding in an audit. Unlisted findings are new."""
+    """The state of each finding in an audit: waived, still flagged or new. A finding in neither collection is new."""
 
     compared: bool = False
     known: Container[str] = frozenset[str]()
@@ -105,14 +105,14 @@ class Standings(Struct, frozen=True):
 
 
 class Baseline(Struct, frozen=True):
-    """The findings of an earlier audit, keyed by criterion and id. The two audits may use different criteria."""
+    """The findings of an earlier audit. Keyed by criterion and id, because the new audit may use another criterion."""
 
     folder: Path
     findings: dict[Criterion, dict[str, Finding]]
 
 
 def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
-    """Read the findings in `folder`. `redacted` identifies the redaction key of the new audit."""
+    """Read the findings of an earlier audit. `redacted` identifies the new audit's redaction key."""
     store = Store(folder)
     check_baseline(store, redacted=redacted)
     findings: dict[Criterion, dict[str, Finding]] = {
@@ -122,7 +122,7 @@ def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
 
 
 def check_baseline(store: Store, *, redacted: str | None = None) -> None:
-    """Raise UsageError if the earlier audit used a different redaction key or a different version of finding ids."""
+    """Raise UsageError if the earlier audit used a different redaction key or another version of finding ids."""
     if store.summary["finding_ids"] != FINDING_IDS:
         raise UsageError(
             "finding ids differ: the audit was produced by an earlier version of Bylaw",
@@ -144,9 +144,9 @@ def compare_audits(
     waivers: Waivers | None = None,
     findings: Iterable[Finding] | None = None,
 ) -> Comparison:
-    """Compare the audit in `out` with an earlier audit. `names` are the conversations in the audit.
+    """Compare the audit in `out` with an earlier audit.
 
-    Pass `findings` if they have already been read.
+    `names` are the ids of the audited conversations. Pass `findings` if they have already been read, to save time.
     """
     waivers = waivers or Waivers(today=date.today())
     store = Store(out)
@@ -198,7 +198,7 @@ def _matched(now: Finding, then: Finding) -> Iterator[tuple[str, str]]:
 
 
 def is_graver(now: Finding, then: Finding) -> bool:
-    """Whether a finding got worse: a refused call was executed, a policy was added, or a policy's verdict got worse."""
+    """Whether a finding got worse: a refused call was now executed, another policy flags it, or a verdict got worse."""
     if then.executed is False and now.executed is not False:
         return True
     known = {charge.policy: charge.verdict for charge in then.charges}

@@ -1,4 +1,4 @@
-"""An audit's counts. The counts of its parts add up to the counts of the whole."""
+"""The counts of an audit. The counts of all parts add up to the counts of the whole audit."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bylaw.audit.redaction import Redaction
 
 ANSWERS = {True: "yes", False: "no", None: "open"}
-"""The name of each answer in the counts. Other answers are values stated by the user."""
+"""The name of each answer in the counts. A value that is not listed here was stated by the user."""
 STATED = "stated"
 OPEN_REASONS: Mapping[str, str] = {
     "unread": "only a model or a person can judge the messages",
@@ -42,24 +42,24 @@ OPEN_REASONS: Mapping[str, str] = {
     "unseen": "a fact is unknown",
     "elsewhere": "an earlier step of the conversation is undecided",
 }
-"""Why a rule is undecided, in words."""
+"""The reasons why a rule is undecided, in words."""
 
 
 class Counts:
-    """All counts for `summary.json`: one flat counter and a few other values."""
+    """All counts for `summary.json`: one flat counter, and values that are not counters."""
 
     def __init__(self, packs: Sequence[Pack]) -> None:
         self.numbers: Counter[tuple[str, ...]] = Counter()
         self.evidence = {pack.name: EvidenceCount(pack.schema) for pack in packs}
-        """For each pack, how often look-up results could be used as evidence."""
+        """For each pack, how often the results of look-ups could be used as evidence."""
         self.limited: list[LimitedCall] = []
-        """Calls that count towards limits across conversations."""
+        """Calls that count towards a limit across conversations."""
         self.faults: list[dict[str, Any]] = []
         """Errors in Bylaw's own code, with their locations."""
         self.times: list[float] = []
         """The earliest and the latest event time, if the logs have times."""
         self._factless = {name for pack in packs for name, guard in pack.guards.items() if not guard.facts}
-        """Policies whose guard reads no facts. The call alone determines the verdict."""
+        """Policies whose guard reads no facts, so the call alone determines the verdict."""
 
     def record(self) -> dict[str, Any]:
         return {
@@ -71,7 +71,7 @@ class Counts:
         }
 
     def add(self, record: Mapping[str, Any], times: int = 1) -> None:
-        """Add the counts of a part from its `record`, or of several equal parts."""
+        """Add the counts of one part from its `record`. If several parts have equal counts, add them `times` times."""
         for *key, count in record["numbers"]:
             self.numbers[tuple(key)] += count * times
         for pack, graded in record["evidence"].items():
@@ -81,7 +81,7 @@ class Counts:
         self._reach(record["times"])
 
     def with_limits(self, packs: Sequence[Pack]) -> "Counts":
-        """Return a copy in which calls that exceeded a limit are violations."""
+        """Return a copy of the counts in which calls over a limit are violations."""
         made = copy(self)
         made.numbers = numbers = self.numbers.copy()
         judged = [call for call in over_limits(packs, self.limited) if call.verdicts]
@@ -96,7 +96,7 @@ class Counts:
         return made
 
     def under(self, *prefix: str) -> dict[str, int]:
-        """Return the counts with this prefix, keyed by the last part of their names."""
+        """Return the counts whose names have this prefix, keyed by the last part of the name."""
         size = len(prefix)
         found = [(key[size], n) for key, n in self.numbers.items() if len(key) == size + 1 and key[:size] == prefix]
         return dict(sorted(found))
@@ -105,7 +105,7 @@ class Counts:
         return sorted({key[1] for key in self.numbers if key[0] == kind})
 
     def add_times(self, events: Sequence[Event]) -> bool:
-        """Record the time of a conversation. Return whether it has a time."""
+        """Record the time of a conversation. Return whether the conversation has a time."""
         times = [event.time for event in events if event.time is not None]
         self._reach(times)
         return bool(times)
@@ -166,10 +166,10 @@ class Counts:
         counts["tool", tool, "strict", verdict.strict] += 1
         counts["tool", tool, "determined", verdict.determined] += 1
         for policy in verdict.policies:
-            # One count holds all four figures for a policy. `summary` separates them.
+            # One entry holds all four figures for a policy. `summary` separates them.
             could = "could_deny" if policy.could_deny or policy.policy.id in self._factless else ""
             counts["policy", policy.policy.id, policy.strict, policy.determined, could] += 1
-        # A plain verdict has no missing facts, and its evidence matches the world.
+        # If a verdict is plain, no facts are missing and the evidence matches the ground truth.
         if speaking := [policy for policy in verdict.policies if not policy.is_plain]:
             self._add_speaking(agent, verdict, speaking)
 
@@ -181,7 +181,7 @@ class Counts:
         counts[("contradicted",)] += any(_is_contradicted(policy) for policy in speaking)
         for policy in speaking:
             if policy.reason.kind == "failed":
-                # Record only the location, because the message may contain private values.
+                # Record only the location of the error, because the message may contain private values.
                 counts["failed", policy.policy.id, policy.reason.words.partition(": ")[0]] += 1
         for criterion in CRITERIA:
             if getattr(verdict, criterion) not in ("near_miss", "uninformed"):
@@ -201,7 +201,7 @@ class Counts:
                 counts["reason", criterion, reason] += 1
 
     def add_rules(self, agent: str, broken: Sequence[tuple[str, str]]) -> None:
-        """Count the broken rules of one conversation, given with their severities."""
+        """Count the broken rules of one conversation. Each rule comes with its severity."""
         counts = self.numbers
         for name, severity in broken:
             counts["rule", name, "broken"] += 1
@@ -211,7 +211,7 @@ class Counts:
             counts["rule", name, "agents", agent] += 1
 
     def add_open(self, pack: Pack, verdicts: Sequence[CallVerdict]) -> None:
-        """Count the undecided rules for a conversation's executed calls, grouped by reason."""
+        """Count the undecided rules on a conversation's executed calls, by reason."""
         names: set[str] = set()
         for verdict in verdicts:
             if verdict.open_rules and verdict.made.accepted is not False:
@@ -223,7 +223,7 @@ class Counts:
             self.numbers["open", name, "trajectories"] += 1
 
     def add_answered(self, answered: Sequence[Answered]) -> None:
-        """Count a model's answers in one conversation, grouped by predicate and value."""
+        """Count the answers that a model gave in one conversation, by predicate and value."""
         for each in answered:
             if each.queries:
                 value = each.value
@@ -231,7 +231,7 @@ class Counts:
                 self.numbers["answered", each.predicate, name] += 1
 
     def add_settled(self, settled: Sequence["Settled"]) -> None:
-        """Count the reviewers' answers about one conversation, grouped by rule or policy."""
+        """Count the reviewers' answers about one conversation, by rule or policy."""
         for each in settled:
             self.numbers["settled", each.name, ANSWERS[each.attestation.is_fine]] += 1
 
@@ -255,7 +255,7 @@ def _open_reason(pack: Pack, finding: RuleFinding) -> str:
 
 
 def _is_contradicted(policy: PolicyVerdict) -> bool:
-    """Whether the database contradicts the evidence, or lacks an entity that the agent saw."""
+    """Whether the ground-truth database contradicts the evidence, or lacks an entity that the agent saw."""
     if policy.world != "deny":
         return policy.world == "permit" and policy.evidence == "deny"
     seen = {no_such(known.fact.entity, known.fact.key) for known in policy.known}
@@ -263,13 +263,13 @@ def _is_contradicted(policy: PolicyVerdict) -> bool:
 
 
 class UnmappedFields:
-    """Reports each field of a result that the pack does not map. Each field is reported once."""
+    """Reports the result fields that the pack does not map, each field once."""
 
     def __init__(self, pack: Pack, redaction: "Redaction | None") -> None:
         self._pack = pack
         self._redaction = redaction
         self._known: dict[str, set[str]] = {}
-        """For each tool, the names that were already mapped or reported."""
+        """For each tool, the field names that are mapped or already reported."""
 
     def of(self, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
         """Yield each unmapped field in the results of a conversation, with its tool."""

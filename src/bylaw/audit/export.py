@@ -26,7 +26,10 @@ _SEVERE = {
 
 
 def write_sarif(out: Path, target: Path, *, files: Sequence[LogFile] = (), standings: Standings | None = None) -> Path:
-    """Write the findings of the audit in `out` as SARIF. `files` are the paths of the logs, for links."""
+    """Write the findings of the audit in `out` as SARIF.
+
+    `files` are the paths of the logs, which the SARIF file links to.
+    """
     store = Store(out)
     policies = store.policies
     rules = [_rule(name, policy) for name, policy in policies.items()]
@@ -102,7 +105,7 @@ def _results(
 
 
 def level(finding: Finding, charge: Charge) -> str:
-    """Return the SARIF level of a finding: `note` for refused calls and for calls that may be compliant."""
+    """Return the SARIF level of a finding. Refused calls, and calls that may be compliant, have the level `note`."""
     if finding.executed is False:
         return "note"
     return _SEVERE.get(charge.verdict, {}).get(charge.severity, "note")
@@ -120,7 +123,10 @@ def _location(finding: Finding, place: LogPlace, paths: Mapping[str, str]) -> di
 
 
 def _paths(files: Sequence[LogFile]) -> dict[str, str]:
-    """Return the address of each file, keyed by its name. Names of several files have an empty address."""
+    """Return the address of each log file, keyed by file name.
+
+    If several files have the same name, the address is empty.
+    """
     found: dict[str, str] = {}
     for file, name in unique_names(files).items():
         if isinstance(file, RemoteFile):
@@ -142,8 +148,8 @@ def _dump(record: Any) -> str:
 def write_junit(out: Path, target: Path, *, standings: Standings | None = None, gate: Gate | None = None) -> Path:
     """Write the calls and broken rules of the audit in `out` as JUnit XML.
 
-    Findings that fail the gate become failed cases. Known, waived, refused and undecided findings become skipped cases.
-    So do calls without a guard.
+    Findings that fail the gate are failed cases. Known, waived, refused and undecided findings are skipped cases, and
+    so are calls without a guard.
     """
     store, standings, gate = Store(out), standings or Standings(), gate or Gate()
     calls = (store.call(line).as_finding(store.criterion) for line in store.raw(CALLS))

@@ -1,4 +1,4 @@
-"""An audit's output folder. An earlier audit is replaced only when all new files are complete."""
+"""The output folder of an audit. An earlier audit is replaced only when all new files are complete."""
 
 import json
 import os
@@ -22,31 +22,33 @@ from bylaw.trace import Identities
 
 try:
     import fcntl
-except ImportError:  # Windows has no file locks of this kind.
+except ImportError:  # Windows does not have `fcntl` locks.
     fcntl = None
 
 BUFFER = 1 << 20
 """The number of bytes to write at a time. Most conversations exceed the default buffer."""
 WRITTEN = ("calls.jsonl", "conversations.jsonl", "findings.jsonl", "policies.json", "summary.json")
 SELDOM = "faults.jsonl"
-"""Written only if an error occurred in Bylaw's own code."""
+"""Files that are written only if an error occurred in Bylaw's own code."""
 TABLES = "tables"
 STATE = "state"
 """The folder inside the tables folder for the state of nightly runs."""
 TABLES_SCHEMA = "bylaw.tables/1"
-"""A new column does not change this name. If a column is removed or gets a new type or meaning, use a new name."""
+"""The version of the tables' format. Adding a column does not change it. If a column is removed, or its type or
+meaning changes, use a new version.
+"""
 _ASIDE = ".audit-"
 DERIVED = ("comparison.json", "report.html", "audited.json", "console.db")
-"""Files that other commands and options create from an audit's files."""
+"""Files that other commands and options derive from an audit's files."""
 
 
 @contextmanager
 def replacing_audit(out: Path) -> Generator[Path]:
-    """Return a folder to write to. On exit, its files replace the earlier audit in `out`."""
+    """Return a temporary folder to write to. On exit, its files replace the earlier audit in `out`."""
     out.mkdir(parents=True, exist_ok=True)
     with lock_folder(out):
         check_overwrite(out)
-        # A killed audit left these files. The lock shows that the audit has ended.
+        # A killed audit left these files. Holding the lock shows that no audit is running.
         for left in out.glob(f"{_ASIDE}*") if fcntl is not None else ():
             shutil.rmtree(left, ignore_errors=True)
         aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=out))
@@ -58,12 +60,12 @@ def replacing_audit(out: Path) -> Generator[Path]:
 
 
 def replace_files(made: Path, out: Path) -> None:
-    """Replace the earlier audit in `out` with the files in `made`."""
-    # The summary is removed first and written last. If it exists, the other files belong to the same audit.
+    """Replace the earlier audit in `out` with the files in the folder `made`."""
+    # Remove the summary first and write it last. If a summary exists, all files belong to the same audit.
     for name in ("summary.json", SELDOM, *DERIVED, *WRITTEN):
         (out / name).unlink(missing_ok=True)
     if has_tables(out):
-        # Rename the folder first, so that nobody reads a partly removed table.
+        # Rename the folder before removing it, so that no process reads an incomplete table.
         os.replace(out / TABLES, made / "earlier")
         shutil.rmtree(made / "earlier")
     for name in (SELDOM, TABLES, *WRITTEN):
@@ -80,7 +82,7 @@ def has_state(out: Path) -> bool:
 
 
 def keep_earlier_audit(out: Path, faults: Sequence[BylawError]) -> None:
-    """Raise an error if this audit read no conversation and would replace an earlier audit."""
+    """Raise an error if this audit read no conversations and would replace an earlier audit."""
     if _is_ours(out / "summary.json"):
         hint = f"the earlier audit in `{out}` was not changed"
         raise UsageError(f"no conversation could be read: {faults[0]}", hint=hint)
@@ -88,7 +90,10 @@ def keep_earlier_audit(out: Path, faults: Sequence[BylawError]) -> None:
 
 @contextmanager
 def lock_folder(out: Path, *, surely: bool = False) -> Generator[None]:
-    """Lock a folder until this process ends. If locks are not supported, raise an error only if `surely` is set."""
+    """Lock a folder until this process ends.
+
+    If the file system does not support locks, raise an error only if `surely` is set.
+    """
     with ExitStack() as opened:
         try:
             if fcntl is None:
@@ -109,8 +114,10 @@ def lock_folder(out: Path, *, surely: bool = False) -> Generator[None]:
 
 
 def check_overwrite(out: Path, *, tables: bool = False, adds: bool = False) -> None:
-    """Refuse to overwrite files that were not created by an audit. If `tables` is set, this check also covers the
-    tables folder. The output of nightly runs may be overwritten only if this audit `adds` to it.
+    """Refuse to overwrite files that an audit did not create.
+
+    If `tables` is set, check the tables folder too. The output of a nightly run may be overwritten only if this audit
+    `adds` to it.
     """
     if has_state(out) and not adds:
         hint = "add to it with --update, or choose another --out"
@@ -152,9 +159,10 @@ class LineFiles:
         self.names = Identities()
         self.count = 0
         self.repeated = 0
-        """The number of conversations with a repeated id."""
+        """The number of conversations whose id occurred before."""
         self._limited: dict[LimitedCall, tuple[str, bytes]] = {}
-        """Calls that count towards a limit, each with its conversation and the row to write if it is exceeded."""
+        """Calls that count towards a limit. Each has its conversation, and the row to write if the limit is exceeded.
+        """
 
     def __enter__(self) -> Self:
         return self
@@ -163,7 +171,7 @@ class LineFiles:
         self._stack.close()
 
     def write(self, part: Examined) -> None:
-        """Write the rows of one conversation with a unique name."""
+        """Write the rows of one conversation, under a unique name."""
         self.count += 1
         own = writable(part.id)
         name = self.names.unique(own)
@@ -177,7 +185,7 @@ class LineFiles:
             self._findings.write(named(row, name, finding_id(name, key)))
 
     def write_limits(self, over: Iterable[LimitedCall]) -> None:
-        """Write the calls that exceed a limit. They are known only after all conversations have been read."""
+        """Write the rows of calls that exceed a limit. They are known only after all conversations have been read."""
         calls = sorted(over, key=lambda call: (call.limit, call.file, call.position, call.step))
         made: Counter[tuple[str, str]] = Counter()
         steps: dict[str, set[int]] = {}

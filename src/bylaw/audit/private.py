@@ -1,4 +1,4 @@
-"""Finds private values in a conversation and removes them in every spelling.
+"""Finds private values in a conversation and removes them, however they are spelled.
 
 For example, digits may be grouped differently, a date may be written in words, and a letter may be escaped for JSON,
 HTML or a URL.
@@ -25,7 +25,7 @@ from bylaw.text.day import days
 from bylaw.trace.event import Call, Event, Message
 
 _DIGITS = 5
-"""Shorter numbers may match by chance."""
+"""The minimum number of digits to search for. Shorter numbers may match by chance."""
 _NO_DIGITS = re.compile(r"\D+")
 _ASCII_NO_DIGITS = bytes(code for code in range(128) if not chr(code).isdigit())
 _LONGEST = 40
@@ -57,7 +57,8 @@ class Private:
             }
             for tool, kinds in pack.schema.shows.items()
         }
-        """For each tool, the names of public fields. A name may be private in one entity and public in another."""
+        """For each tool, the names of public fields. A field name may be private in one entity and public in another.
+        """
         self.by_text = {
             tool
             for tool, kinds in pack.schema.shows.items()
@@ -70,7 +71,7 @@ class Private:
         return bool(self.fields)
 
     def in_result(self, tool: str, arguments: Mapping[str, Any], value: Any, text: str | None) -> "Iterator[Found]":
-        """Yield the private values in a result, found by the pack's observations and by field names."""
+        """Yield the private values in a result. The pack's observations and the field names identify them."""
         shows = self._schema.shows.get(tool, {})
         for entity, marked in self.fields.items():
             for observation in shows.get(entity, ()):
@@ -90,7 +91,7 @@ class Private:
                 yield label, arguments[argument], argument, False
 
     def in_words(self, text: str) -> "Iterator[Found]":
-        """Yield the private values that the pack's patterns find in a user's message."""
+        """Yield the private values in a user's message that match the pack's patterns."""
         for label, pattern in self._said:
             for match in pattern.finditer(text):
                 yield label, match[match.lastindex or 0], "", False
@@ -121,11 +122,11 @@ class Private:
 _NO_NAMES: frozenset[str] = frozenset()
 
 Found = tuple[str, Any, str, bool]
-"""A private value: its field, the value, the name to search for, and whether an observation shows it."""
+"""A private value: its field, the value, the name to search for, and whether an observation extracts it."""
 
 
 class WatchedWorld:
-    """Records which entities with private fields were read from the world."""
+    """Records which entities with private fields were read from the ground-truth database."""
 
     def __init__(self, world: World, private: Private) -> None:
         self._world = world
@@ -148,7 +149,7 @@ class WatchedWorld:
 def collect(
     private: Private, events: Sequence[Event], read: Mapping[tuple[str, Key], WorldRecord]
 ) -> list[tuple[Found, int | None]]:
-    """Return the private values in a conversation and in records from the world, with the steps of results."""
+    """Return the private values in a conversation and in database records, each with the steps of its results."""
     found: list[tuple[Found, int | None]] = []
     for step, event in enumerate(events):
         if isinstance(event, Call):
@@ -163,7 +164,7 @@ def collect(
             as_text = text if isinstance(value, str) else None
             found += [(each, step) for each in private.in_result(tool, arguments, value, as_text)]
             if as_text is None and tool in private.by_text:
-                # Some data, such as an error, may also be read as text.
+                # A result with data, such as an error, may also be read as text.
                 found += [(each, step) for each in private.in_result(tool, arguments, value, text)]
     for (entity, key), record in read.items():
         found += [(each, None) for each in private.in_record(entity, key, record)]
@@ -171,7 +172,7 @@ def collect(
 
 
 def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
-    """Yield the strings, numbers and booleans inside a value, with their field names."""
+    """Yield the strings, numbers and booleans inside a value, each with the name of its field."""
     if value is NOTHING or value is None:
         return
     if value.__class__ is str:
@@ -187,7 +188,7 @@ def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
 
 
 def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]) -> Iterator[tuple[Found, int | None]]:
-    """For each private value, yield the other spellings that occur in the conversation."""
+    """Yield, for each private value, its other spellings that occur in the conversation."""
     numbers: dict[str, str] = {}
     dates: dict[date, str] = {}
     rounded: set[str] = set()
@@ -209,12 +210,12 @@ def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]
                 dates.setdefault(day, label)
     if not numbers:
         return
-    # Separate the strings with line breaks. Numbers contain no line breaks, so no match spans two strings.
+    # Put line breaks between the strings. A number cannot contain a line break, so no match can span two strings.
     texts = [*_texts(events)]
     whole = "\n".join(texts)
     digits = _digits_of(whole)
     for number, label in numbers.items():
-        # Most numbers have only one spelling, and compiling a pattern is the slowest step.
+        # Most numbers have only one spelling. Skip them, because compiling a pattern is the slowest step.
         as_found = 0 if number in rounded else whole.count(number)
         if digits.count(_digits_of(number)[-_DIGITS:]) > as_found:
             yield from (((label, each[0], "", False), None) for each in _grouped(number).finditer(whole))
@@ -253,8 +254,8 @@ def _texts(events: Iterable[Event]) -> Iterator[str]:
 def _grouped(number: str) -> re.Pattern[str]:
     letters = [re.escape(letter) for letter in letters_of(number)]
     size = _CODE if number.startswith("+") else 0
-    # A national number has a leading 0 instead of the country code. For calls from abroad, `00` may replace the plus
-    # sign.
+    # A national number has a leading 0 instead of the country code. An international number may begin with `00`
+    # instead of the plus sign.
     zero = f"(?:0{_BETWEEN})?" if size else ""
     code = "".join(f"{zero}(?:{letter}{_BETWEEN})?" for letter in letters[:size]) + zero
     rest = _BETWEEN.join(letters[size:])
@@ -262,9 +263,9 @@ def _grouped(number: str) -> re.Pattern[str]:
 
 
 ANYWHERE = 6
-"""Values of at least this length are removed even inside a word. Shorter values are removed only as whole words."""
+"""The minimum length of values that are also removed inside a word. Shorter values are removed only as whole words."""
 SAYS_LITTLE = 2
-"""Booleans, and values up to this length, are ambiguous in text. They are removed only next to their field's name."""
+"""The maximum length of ambiguous values. These values and booleans are removed only next to their field's name."""
 
 _FIELD = r"""((?:\\*["']){name}(\\*["'])\s*:\s*)(?:\\*["'])?{value}(?:\\*["'])?(?=\s*(?:[,}}\]]|$))"""
 
@@ -292,7 +293,7 @@ class Scrub:
                 if is_strong := len(text) > SAYS_LITTLE and not isinstance(leaf, bool):
                     labels.setdefault(text, _tag(label))
                 if text and under and not (is_strong and isinstance(leaf, str)):
-                    # A number in JSON has no quotes, but its replacement needs them.
+                    # A number in JSON has no quotes, but the name that replaces it needs them.
                     self._fields.setdefault((under, text), _tag(label))
                 if text and not is_strong:
                     self._weak.setdefault(text, _tag(label))
@@ -301,12 +302,12 @@ class Scrub:
         self._texts = tuple(labels)
         self._labels = {text.lower(): tag for text, tag in labels.items()}
         self._runs = tuple(dict.fromkeys(map(_run, labels)))
-        """For each value, a part that occurs in all its spellings. Text without any of these parts is not private."""
+        """For each value, a substring that all its spellings share. Text without any of these is not private."""
         self._strong: re.Pattern[str] | None = None
         self.is_empty = not (self._texts or self._fields or self._weak)
 
     def text(self, text: str, step: int | None = None) -> str:
-        """Return the text without private values. With `step`, also remove the short values of that step's result."""
+        """Return the text without private values. With `step`, also remove the short values in that step's result."""
         for (name, value), tag in self._fields.items() if self._fields else ():
             if name in text:
                 text = _field(name, value).sub(lambda match, tag=tag: f"{match[1]}{match[2]}{tag}{match[2]}", text)
@@ -325,7 +326,7 @@ class Scrub:
         return text
 
     def data(self, value: Any, name: str = "") -> Any:
-        """Return the data without private values. `name` is the name of the data's field."""
+        """Return the data without private values. `name` is the field that contains the data."""
         if self.is_empty or value is None:
             return value
         if isinstance(value, Mapping):
@@ -369,7 +370,10 @@ def _tag(label: str) -> str:
 
 
 def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for any of the strings, longest first. A trie keeps it fast for thousands of strings."""
+    """Return a pattern that matches any of the strings, preferring longer ones.
+
+    A trie keeps it fast for thousands of strings.
+    """
     long: _Tree = {}
     short: _Tree = {}
     for text in texts:
@@ -379,7 +383,7 @@ def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
         node[""] = {}
     parts = [_branches(long)] if long else []
     if short:
-        # In JSON inside text, a line break is the two characters `\n`. This n is not part of a word.
+        # In JSON inside text, a line break is written as `\n`. The letter n in it does not belong to a word.
         parts.append(rf"(?:(?<!\w)|(?<=\\[nrtbf])){_branches(short)}(?!\w)")
     return re.compile("|".join(parts), re.IGNORECASE)
 
@@ -409,7 +413,7 @@ def _alone(text: str) -> re.Pattern[str]:
 
 
 def _letters(text: str) -> str:
-    """Return a pattern that matches `text`, either plain or escaped for nested JSON, HTML and URLs."""
+    """Return a pattern that matches `text` as it is, or escaped for nested JSON, HTML or a URL."""
     return "".join(map(_letter, text))
 
 
@@ -419,7 +423,7 @@ def _letter(letter: str) -> str:
         return letter
     if letter.isspace():
         return _SPACE
-    # Inside an escape, the case of a letter matters.
+    # The case of letters inside an escape sequence matters.
     forms = {form for each in {letter, letter.lower(), letter.upper()} for form in _escapes(each)}
     for each in {letter, letter.lower(), letter.upper()}:
         # macOS, PDF and some forms store a letter and its accents as separate characters.

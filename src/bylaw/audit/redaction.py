@@ -1,6 +1,6 @@
-"""Removes private values from all output of an audit. With `--redact`, also removes free text and ids.
+"""Removes private values from all output of an audit.
 
-Imported only if the pack has private fields or `--redact` is given.
+With `--redact`, also removes free text and ids. Imported only if the pack has private fields or `--redact` is used.
 """
 
 import hashlib
@@ -26,13 +26,13 @@ Line = dict[str, Any]
 _PLACE = re.compile(r"^(.*?)([:#]\d+)?$", re.DOTALL)
 _FORMATS = "json|jsonl|ndjson|eval|log|txt|csv|parquet|db|sqlite|sql|yaml"
 _EXTENSION = re.compile(rf"(\.(?:{_FORMATS}))?(\.(?:gz|bz2|zst))?$", re.IGNORECASE)
-"""The extensions of logs and databases. Other extensions may be private."""
+"""File extensions of logs and databases, which may be shown. Any other extension may be private."""
 _QUOTED = re.compile(r"`[^`]*`?|'[^']*'?|\"[^\"]*\"?")
 _SHORTEST = 8
 
 
 class Pseudonyms:
-    """Creates pseudonyms. The same key gives a value the same pseudonym every time."""
+    """Creates pseudonyms. With the same key, a value always gets the same pseudonym."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -48,16 +48,16 @@ class Pseudonyms:
 
     @property
     def mark(self) -> str:
-        """Identifies the key without revealing it."""
+        """Return a digest that identifies the key without revealing it."""
         return hashlib.blake2b(b"which key", key=self._key, digest_size=6).hexdigest()
 
     def place(self, place: str) -> str:
-        """Hide the path in a location. Keep the line or position."""
+        """Hide the path in a location, but keep the line or position."""
         path, at = cast(re.Match[str], _PLACE.match(place)).groups()
         return self.file(path) + (at or "")
 
     def file(self, path: str) -> str:
-        """Hide the path of a file. Keep the extension if it is known."""
+        """Hide the path of a file, but keep a known extension."""
         ending = cast(re.Match[str], _EXTENSION.search(path))[0]
         return f"{self.of(path)}{ending}" if path else path
 
@@ -66,7 +66,7 @@ class Pseudonyms:
         return RecordError(self.unquoted(fault.message), place=self.place(fault.place))
 
     def summary(self, summary: Line) -> Line:
-        """Return `summary.json` without the names of files. The names of agents and tools are already hidden."""
+        """Return `summary.json` without file names. The names of agents and tools are already hidden."""
         return summary | {
             "redacted": self.mark,
             "files": [self.file(file) for file in summary["files"]],
@@ -79,7 +79,7 @@ class Pseudonyms:
 
 
 def redaction_key(given: str | None) -> bytes:
-    """Return the given key, or a random key for this run."""
+    """Return the given key, or a random key that is used for this run only."""
     if given is None:
         return secrets.token_bytes(32)
     if len(given) < _SHORTEST:
@@ -110,11 +110,17 @@ class Redaction:
         return bool(self.private) or self.pseudonyms is not None
 
     def watch(self, world: World | None) -> World | None:
-        """Return the world. If private values may be read from it, the reads are recorded."""
+        """Return the database.
+
+        If it may contain private values, the returned database records which entities are read.
+        """
         return cast(World, WatchedWorld(world, self.private)) if world is not None and self.private else world
 
     def cover(self, events: Sequence[Event], world: World | None, verdicts: Sequence[CallVerdict]) -> "Cover":
-        """Return the cover for one conversation, which was judged with the `world` from `watch`."""
+        """Return the cover for one conversation.
+
+        `world` is the database that `watch` returned and that judged the conversation.
+        """
         if not self.private:
             return Cover(self, Scrub(()))
         found = collect(self.private, events, world.read if isinstance(world, WatchedWorld) else {})
@@ -139,11 +145,14 @@ class Redaction:
         return [name for name in names if not any(text in name.lower() for text in found if len(text) > SAYS_LITTLE)]
 
     def field_name(self, name: str) -> str:
-        """Return the name of an undeclared field for the output."""
+        """Return the name to show for an undeclared field."""
         return self.pseudonyms.of(name) if self.pseudonyms is not None else name
 
     def denial(self, policy: str, text: str) -> str:
-        """Return a guard's reason without its values. If the reason is unknown, return the policy's definition."""
+        """Return a guard's reason without its values.
+
+        If the reason is not recognised, return the policy's definition.
+        """
         if policy not in self._denials:
             guard = self._pack.guards.get(policy)
             texts = guard.denials if guard is not None else []
@@ -169,7 +178,10 @@ class Cover:
         return self._pseudonyms.of(name) if self._pseudonyms is not None and name else self._scrub.text(name)
 
     def words(self, text: str) -> str:
-        """Return a person's or a model's text or name without private values. A redacted audit shows neither."""
+        """Return text or a name from a person or model, without private values.
+
+        A redacted audit shows neither text nor names.
+        """
         return "" if self._pseudonyms is not None else self._scrub.reason(text)
 
     def scrubbed(self, text: str) -> str:
@@ -195,7 +207,10 @@ class Cover:
         return encode(hidden)
 
     def _answer(self, answer: JsonRecord) -> JsonRecord:
-        """Return an answer without a model's text, which may quote. Reviewers' text is already redacted."""
+        """Return an answer without the model's text, because that text may quote private values.
+
+        Reviewers' text is already redacted.
+        """
         if answer["by"] == "person":
             return answer
         shown = {name: value for name, value in answer.items() if name not in ("because", "quotes")}
@@ -205,7 +220,7 @@ class Cover:
         return shown | {"because": self.words(answer["because"])} | ({"quotes": quotes} if quotes else {})
 
     def _predicate(self, predicate: JsonRecord) -> JsonRecord:
-        """Return a predicate and its value at a step, without the model's text."""
+        """Return a predicate with its value at a step, but without the model's text."""
         why: JsonRecord = predicate.get("why") or {}
         if not why:
             return predicate
@@ -217,7 +232,10 @@ class Cover:
         return predicate | {"why": shown}
 
     def rule(self, line: JsonRecord) -> JsonRecord:
-        """Return a line for `findings.jsonl`. If a rule applies to each entity separately, also name the entity."""
+        """Return a line for `findings.jsonl`.
+
+        If a rule applies to each entity separately, the line also names the entity.
+        """
         shown = [self._predicate(each) for each in line.get("predicates", ())]
         hidden = line | {"predicates": shown}
         if binding := line.get("binding"):
@@ -319,7 +337,10 @@ class Cover:
         return self._structure(hidden) if self._pseudonyms is not None else hidden
 
     def _structure(self, value: Any) -> Any:
-        """Keep the structure of the data, booleans and declared names. Replace everything else with pseudonyms."""
+        """Return the data with its structure, booleans and declared names.
+
+        Everything else is replaced with pseudonyms.
+        """
         assert self._pseudonyms is not None
         if isinstance(value, Mapping):
             known, of = self._redaction.names, self._pseudonyms.of

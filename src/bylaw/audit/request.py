@@ -1,6 +1,7 @@
-"""The input of an audit: logs, world, options and packs. Each conversation is judged by one pack.
+"""The input of an audit: logs, ground-truth database, options and packs.
 
-`audited.json` records the input, so that conversations without findings can be shown too.
+One pack judges each conversation. `audited.json` records the input, so that conversations without findings can be
+shown too.
 """
 
 import importlib
@@ -34,13 +35,13 @@ if TYPE_CHECKING:
 
 
 _TEXTS = 256
-"""The maximum number of instructions to cache. Most logs repeat the same few."""
+"""The maximum number of system instructions to cache. Most conversations repeat the same few."""
 _OURS = "bylaw.packs."
-"""Only built-in packs may run code for a world."""
+"""The prefix of built-in packs. Only these packs may run code for a ground-truth database."""
 
 
 class Shelf:
-    """A pack or its variants, with their worlds."""
+    """A pack or its variants, with their ground-truth databases."""
 
     def __init__(self, name: str, *, world: Path | None = None, document: Path | None = None) -> None:
         root = find_folder(name)
@@ -55,7 +56,7 @@ class Shelf:
         else:
             self.packs = [build_pack(folder, document=document)]
         self._when: list[dict[str, Any]] = [variant.when for variant in variants] or [{}]
-        """For each pack, the properties of the conversations that it judges."""
+        """For each pack, the properties that a conversation must have to be judged by it."""
         self._about = manifest.about
         self._world_path = world
         self.opened: Any = None if world is None else _open(self.packs[0], world)
@@ -64,7 +65,7 @@ class Shelf:
 
     @property
     def not_in_world(self) -> list[str]:
-        """The entities that have a look-up but are not in the database."""
+        """Return the entities that have a look-up but are not in the ground-truth database."""
         if not isinstance(self.opened, Snapshot):
             return []
         looked_up = (each for each in self.packs[0].schema.entities.values() if each.key and each.read is not None)
@@ -73,7 +74,7 @@ class Shelf:
     def pack_for(self, trajectory: Trajectory) -> Pack:
         """Return the first variant that fits the trajectory.
 
-        Raise FormatError if the pack is for other conversations, and WorldError if the world is for another variant.
+        Raise FormatError if no variant fits, and WorldError if the ground-truth database is for another variant.
         """
         for name, ours in self._about.items():
             theirs = trajectory.details.get(name)
@@ -93,7 +94,7 @@ class Shelf:
         return pack
 
     def world_for(self, pack: Pack, file: LogFile) -> tuple[str, World | None]:
-        """Return the world for a file of runs, and its name in this folder."""
+        """Return the ground-truth database for a file of runs, and its file name in this folder."""
         if self._world_path is None:
             return "", None
         if pack.world and isinstance(file, RemoteFile):
@@ -108,7 +109,7 @@ class Shelf:
     def changed_policies(self, pack: Pack, trajectory: Trajectory) -> tuple[str, ...]:
         """Return the policies whose sentences are not in the recorded instructions.
 
-        The result is empty if the instructions are missing or contain no sentence from the document.
+        Return an empty tuple if there are no instructions, or if they contain no sentence from the document.
         """
         text = trajectory.instructions
         if not text or not pack.digests:
@@ -122,7 +123,7 @@ class Shelf:
 
 
 def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
-    """Load the variants of a pack. If a document is given, it replaces the document of the best matching variants."""
+    """Load the variants of a pack. A given document replaces the document of the variants that match it best."""
     packs = [load_pack(root, document=document, cases=False) for root in roots]
     if document is None or not packs:
         return packs
@@ -134,7 +135,7 @@ def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
 
 
 def open_tasks(shelf: Shelf, path: Path) -> Any:
-    """Open the tasks of a benchmark. Their gold actions define a good outcome."""
+    """Open the tasks of a benchmark. A task's gold actions define a good outcome."""
     for pack in shelf.packs:
         if pack.world and hasattr(_module(pack), "open_tasks"):
             if shelf.opened is None:
@@ -144,7 +145,7 @@ def open_tasks(shelf: Shelf, path: Path) -> Any:
 
 
 def _open(pack: Pack, world: Path) -> Any:
-    """Open a world before any log is read, so that errors appear early."""
+    """Open a ground-truth database. It is opened before any log is read, so that errors appear early."""
     return _module(pack).open_world(world) if pack.world else open_snapshot(world, pack.schema)
 
 
@@ -165,7 +166,7 @@ class Request(Struct, frozen=True):
     pack: str
     world: Path | None = None
     mode: Mode = "hindsight"
-    """What replaces a missing world: `hindsight` or `none`."""
+    """How facts are judged without a ground-truth database: `hindsight` or `none`."""
     document: Path | None = None
     tasks: Path | None = None
     agent: str | None = None
@@ -173,19 +174,19 @@ class Request(Struct, frozen=True):
     key: bytes | None = None
     """If set, the output is redacted, and pseudonyms are derived from this key."""
     criterion: Criterion | None = None
-    """The criterion of the tables, the findings and the report. None means the pack's criterion."""
+    """The criterion of the tables, the findings and the report. If None, the pack's criterion is used."""
     answers: OpenAnswers | None = None
-    """Answers predicates that code cannot settle. It is never passed to another process."""
+    """Answers predicates that code cannot settle. It is not sent to other processes."""
     attested: tuple[Attestation, ...] = ()
     """Reviewers' answers about undecided calls."""
     columns: Columns = Columns()
     """The columns of Parquet files."""
     adds: bool = False
-    """Whether to add to an earlier output. If so, files are named by their full paths, because these stay unique."""
+    """Whether to add to an earlier output. If so, files are named by their full paths, which stay unique."""
 
     @property
     def pseudonyms(self) -> "Pseudonyms | None":
-        """Pseudonyms for ids, agents and files, or None if the audit is not redacted."""
+        """The pseudonyms for ids, agents and files, or None if the audit is not redacted."""
         if self.key is None:
             return None
         from bylaw.audit.redaction import Pseudonyms
@@ -215,7 +216,7 @@ def unique_names(files: Sequence[LogFile]) -> dict[LogFile, str]:
 
 
 class Audited(Struct, frozen=True, omit_defaults=True):
-    """The files and the pack of an audit, as named in the command."""
+    """The files and the pack of an audit, as given on the command line."""
 
     logs: list[str]
     pack: str
@@ -223,10 +224,13 @@ class Audited(Struct, frozen=True, omit_defaults=True):
     document: str | None = None
     agent: str | None = None
     folder: str = ""
-    """The folder where the command ran, for relative paths."""
+    """The folder in which the command ran. Relative paths start there."""
 
     def found(self) -> "Audited":
-        """Return the record with paths that exist. Relative paths are also tried from the folder of the command."""
+        """Return the record with paths that exist.
+
+        Relative paths are also tried from the folder in which the audit ran.
+        """
         paths = {name: self._path(value) for name in ("pack", "world", "document") if (value := getattr(self, name))}
         return replace(self, logs=[self._path(log) for log in self.logs], **paths)
 
@@ -236,7 +240,7 @@ class Audited(Struct, frozen=True, omit_defaults=True):
 
 
 def write_audited(request: Request, out: Path) -> None:
-    """Write `audited.json`. Do not call this for a redacted audit, because the file would lead back to the logs."""
+    """Write `audited.json`. Do not call this for a redacted audit, because the paths in the file lead to the logs."""
     record = Audited(
         [str(file) for file in request.files],
         request.pack,
@@ -250,7 +254,7 @@ def write_audited(request: Request, out: Path) -> None:
 
 
 def read_audited(out: Path) -> Audited | None:
-    """Return the recorded input of the audit in a folder, or None."""
+    """Return the recorded input of the audit in a folder, or None if it was not recorded."""
     try:
         return msgspec.convert(json.loads((out / "audited.json").read_bytes()), Audited).found()
     except (OSError, ValueError, RecursionError):
@@ -258,13 +262,17 @@ def read_audited(out: Path) -> Audited | None:
 
 
 def events_in_logs(out: Path, trajectory: str) -> list[JsonRecord]:
-    """Read the events of a conversation from the logs again. Return an empty list if the logs or the pack are gone."""
+    """Read the events of a conversation again from the logs.
+
+    Return an empty list if the logs or the pack no longer exist.
+    """
     found = next(conversations_in_logs(out, only=trajectory), None)
     return found["events"] if found is not None else []
 
 
 def conversations_in_logs(out: Path, only: str = "") -> Iterator[JsonRecord]:
-    """Yield the conversations in the logs, or only one, as lines of `conversations.jsonl` without private values.
+    """Yield the conversations in the logs, or only one of them, as lines of `conversations.jsonl` without private
+    values.
 
     Stop if the logs or the pack cannot be read.
     """

@@ -1,7 +1,7 @@
 """The rows of an audit: judged calls, broken rules, conversations and findings.
 
 `calls.jsonl`, `findings.jsonl` and `conversations.jsonl` have one row per line. Tables, exports and the report use the
-same rows. A finding is a flagged call or a broken rule, and keeps its id in later runs.
+same rows. A finding is a flagged call or a broken rule. It keeps its id in later audits.
 """
 
 import hashlib
@@ -37,12 +37,15 @@ _GRAVEST_FIRST = ("violation", "near_miss", "broken", "uninformed", "inconclusiv
 
 
 def rank(word: str, order: Sequence[str] = SEVERITIES) -> int:
-    """Return the position of a severity or another value in its order. Unknown values come last."""
+    """Return the position of a severity or verdict in its order. Unknown values come last."""
     return order.index(word) if word in order else len(order)
 
 
 def gravity(verdict: str, severity: str, *, executed: bool | None) -> int:
-    """Return the sort key of a finding: executed before refused, wrong before undecided, then severity and verdict."""
+    """Return the sort key of a finding.
+
+    Executed calls come before refused calls, then wrong before undecided, then the gravest severity and verdict.
+    """
     is_wrong = verdict in ("violation", "near_miss", "broken")
     return 500 * (executed is False) + 100 * (not is_wrong) + 10 * rank(severity) + rank(verdict, _GRAVEST_FIRST)
 
@@ -97,12 +100,15 @@ class Finding(Struct, frozen=True):
 
 
 def is_worse(charge: Charge, known: Mapping[str, str]) -> bool:
-    """Whether a policy's verdict is new or worse than before."""
+    """Whether a policy's verdict is new, or worse than before."""
     return rank(charge.verdict, WORST_FIRST) < rank(known.get(charge.policy, ""), WORST_FIRST)
 
 
 def lacked(missing: list[dict[str, Any]], criterion: Criterion) -> list[dict[str, Any]]:
-    """Return the missing facts of a verdict. Under `determined`, return only decisive facts if there are any."""
+    """Return the missing facts of a verdict.
+
+    Under the criterion `determined`, return only the decisive facts if there are any.
+    """
     deciding = [fact for fact in missing if fact.get("decisive") is not False]
     return deciding if criterion == "determined" and deciding else missing
 
@@ -156,14 +162,14 @@ class PolicyRow(Struct, kw_only=True):
 
 
 class UndecidedRow(Struct):
-    """A policy that a reviewer may settle, with a digest of the text shown to the reviewer."""
+    """An undecided policy, which a reviewer may settle, with a digest of the text that the reviewer sees."""
 
     policy: str
     seen: str
 
 
 class RuleRow(Struct, kw_only=True):
-    """A rule that a step broke or may have broken, or a limit that it exceeded."""
+    """A rule that a step broke or may have broken, or a limit that a call exceeded."""
 
     trajectory: str | UnsetType = UNSET
     finding: str | UnsetType = UNSET
@@ -186,7 +192,7 @@ class RuleRow(Struct, kw_only=True):
 
 
 class CallRow(Struct, kw_only=True):
-    """A judged call. Its conversation and finding id are added on writing."""
+    """A judged call. The conversation's name and the finding's id are added when the row is written."""
 
     trajectory: str | UnsetType = UNSET
     finding: str | UnsetType = UNSET
@@ -212,7 +218,7 @@ class CallRow(Struct, kw_only=True):
         return self.strict == self.determined == "compliant" and not self.rules and not self.open_rules
 
     def as_finding(self, criterion: Criterion, verdicts: frozenset[str] = FLAGGED) -> Finding:
-        """Return the call as a finding, with the policies that have one of the `verdicts`."""
+        """Return the call as a finding. It lists the policies whose verdict is one of `verdicts`."""
         charges = tuple(
             Charge(each.id, each.severity, getattr(each, criterion), each.because)
             for each in self.policies
@@ -235,7 +241,7 @@ class ConversationRow(Struct, kw_only=True):
 
 
 class Head(Struct, frozen=True):
-    """A conversation's figures, for the tables and for `Counts`."""
+    """A conversation's figures, from which the tables and `Counts` are made."""
 
     agent: str
     file: str
@@ -247,27 +253,32 @@ class Head(Struct, frozen=True):
     ended: float | None
     writes: bool
     strict: tuple[str, ...]
-    """The verdicts on executed calls, worst first."""
+    """The verdicts on executed calls under the criterion `strict`, worst first."""
     determined: tuple[str, ...]
     violated: tuple[str, ...]
-    """The severities of the policies that executed calls violated, gravest first. The criterion is `determined`."""
+    """The severities of the policies that executed calls violated under the criterion `determined`, gravest first."""
     violated_strict: tuple[str, ...]
     rules: tuple[str, ...]
     """The severities of the broken rules, gravest first."""
 
 
 class Examined(Struct):
-    """The encoded rows of one conversation, without its name. The name is added later, because it must be unique."""
+    """The encoded rows of one conversation, without its name.
+
+    The name is added on writing, because it must be unique.
+    """
 
     id: str
     calls: list[tuple[str, bool, bytes]]
-    """For each call: the tool, whether the call is flagged, and its row. Flagged calls also include their arguments."""
+    """For each call: its identity, whether it is flagged, and its row. A flagged call's identity includes its
+    arguments.
+    """
     conversation: bytes | None
     """The conversation, if it has a finding."""
     rules: list[tuple[str, bytes]]
-    """For each broken rule: the rule, the call, and the row."""
+    """For each broken rule: its identity and its row."""
     limited: list[tuple[LimitedCall, bytes]]
-    """Calls that count towards limits. Each call has a row that is written if the limit is exceeded."""
+    """Calls that count towards limits. The row of each call is written only if the limit is exceeded."""
     head: Head
 
     def numbered_calls(self) -> Iterator[tuple[str, bool, bytes]]:
@@ -284,7 +295,7 @@ def record_of(row: Struct) -> JsonRecord:
 
 
 def numbered(identities: Iterable[str]) -> Iterator[str]:
-    """Append a number to each identity: 1 to its first occurrence, 2 to its second, and so on."""
+    """Append a number to each identity, counting its occurrences: 1 for the first, 2 for the second, and so on."""
     made: Counter[str] = Counter()
     for identity in identities:
         made[identity] += 1
@@ -292,16 +303,17 @@ def numbered(identities: Iterable[str]) -> Iterator[str]:
 
 
 def finding_id(trajectory: str, key: str) -> str:
-    """Return the id of a finding: a hash of the conversation, the identity, and a number if identities are equal.
+    """Return the id of a finding: a hash of the conversation, the identity, and a number if several findings have this
+    identity.
 
-    Steps are not part of the hash, so the id stays the same if only messages or look-ups move. Arguments are part of
+    Steps are not part of the hash, so the id stays the same if messages or look-ups are added. Arguments are part of
     it, so a waiver for 150.00 to A does not cover 9,000,000.00 to B.
     """
     return hashlib.blake2b(f"{trajectory}\0{key}".encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 def writable(text: str) -> str:
-    """Escape invalid characters in text. Some file names contain them."""
+    """Escape invalid characters in text, which file names may contain."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -387,7 +399,7 @@ def rule_row(pack: Pack, agent: str, finding: RuleFinding) -> RuleRow:
 
 
 def judged_call(call: LimitedCall, head: Head, verdicts: Iterable[CallVerdict]) -> LimitedCall:
-    """Add the guards' verdicts to a call that counts towards a limit."""
+    """Return the judged call, with the guards' verdicts, for a call that counts towards a limit."""
     clean = tuple(each for each in CRITERIA if "violation" not in getattr(head, each))
     for verdict in verdicts:
         if verdict.made.step == call.step and verdict.made.accepted is not False:
@@ -424,7 +436,7 @@ def answer_record(answered: Answered) -> JsonRecord:
 
 @lru_cache(maxsize=4096)
 def _plain(id: str, severity: str, world: str) -> PolicyRow:
-    """Return the row for a policy's plain verdict. Most verdicts are plain."""
+    """Return the row for a policy whose verdict is plain, as most verdicts are."""
     row = PolicyRow(id=id, severity=severity, strict="compliant", determined="compliant", evidence="permit")
     return replace(row, world=world, reason={"kind": "none", "words": ""})
 
@@ -472,7 +484,7 @@ def _known(pack: Pack, known: KnownFact) -> JsonRecord:
 
 
 def _question(pack: Pack, fact: Fact) -> str:
-    # The host knows the time of the call, even if the pack does not declare it.
+    # The host knows the time of the call even if the pack does not declare a clock.
     entity = pack.schema.entities.get(fact.entity)
     field = entity.fields.get(fact.field) if entity is not None else None
     return (field.question if field is not None else "") or f"what is {fact}?"
@@ -500,7 +512,7 @@ def conversation_row(trajectory: Trajectory, agent: str, outcome: TaskOutcome | 
 def identity_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = None) -> str:
     """Return the identity of a call in its conversation: the tool or the broken rule, and a hash of the arguments.
 
-    Private arguments are `scrubbed` first, because a hash can reveal a value that has few possibilities.
+    Private arguments are `scrubbed` first, because a value with few possibilities can be guessed from its hash.
     """
     text = _sorted(call.arguments).decode() + call.fault
     text = text if scrubbed is None else scrubbed(text)
@@ -508,10 +520,9 @@ def identity_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = N
 
 
 class SeenDigests:
-    """Digests of the text that a reviewer of a call sees: the conversation up to the call, and one policy with its
-    check.
+    """Computes digests of the text that a reviewer sees: the conversation up to a call, and one policy with its check.
 
-    Request digests in step order. A `key` protects short texts from guessing.
+    Request the digests in step order. A `key` protects short texts from being guessed.
     """
 
     def __init__(self, name: str, events: Sequence[JsonRecord], key: bytes | None = None) -> None:
@@ -534,12 +545,12 @@ def _encoded(data: Any) -> bytes:
 
 
 def undecided_policies(verdict: CallVerdict) -> list[str]:
-    """Return the policies that a reviewer may settle at a call. They have either no verdict or an undecided rule."""
+    """Return the policies that a reviewer may settle at a call: those with no verdict or an undecided rule."""
     names = [each.policy.id for each in verdict.policies if "inconclusive" in (each.strict, each.determined)]
     return list(dict.fromkeys((*names, *(each.rule.policy for each in verdict.open_rules))))
 
 
 def wrote(verdict: CallVerdict) -> bool:
-    """Whether a call was executed and may have changed something."""
+    """Whether a call was executed and may have changed data."""
     tool = verdict.made.tool
     return tool is not None and tool.effect != "read" and verdict.made.accepted is not False

@@ -1,7 +1,7 @@
-"""Audits files of recorded conversations. Start at `audit`.
+"""Audits files of recorded conversations.
 
-Each conversation runs through the engine's session, event by event. With n jobs, each worker judges every n-th
-conversation, and the results are joined in order.
+Start at `audit`. The engine's session judges each conversation, event by event. With n jobs, each worker judges every
+n-th conversation, and the results are joined in order.
 """
 
 import gc
@@ -72,7 +72,7 @@ class Examiner:
         self._answers = request.answers
         self._attested = by_digest(request.attested)
         self._sides: dict[str, dict[str, Sides]] = {}
-        """The text of each policy for reviewers, keyed by pack digest and policy."""
+        """The text of each policy for reviewers, keyed by the pack's digest and the policy."""
         self._mode: Mode = request.mode
         self._tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
         self._key = key = request.key
@@ -82,7 +82,7 @@ class Examiner:
         self.begin()
 
     def begin(self) -> None:
-        """Reset all counts before examining another part of the logs."""
+        """Reset all counts before the next shard is examined."""
         packs = self.shelf.packs
         self.counts = Counts(packs)
         self._unmapped = {pack.digest: UnmappedFields(pack, self._redactions.get(pack.digest)) for pack in packs}
@@ -90,10 +90,9 @@ class Examiner:
     def examine_all(
         self, request: Request, *, share: tuple[int, int] = (0, 1), only: int | None = None
     ) -> Iterator[Examined | RecordError]:
-        """Examine the conversations of the files in order: all of them, a share (every n-th, starting at `k`), or
-        `only` one.
+        """Examine the conversations of the files in order: all of them, every n-th starting at `k`, or `only` one.
 
-        A conversation that cannot be judged becomes a RecordError.
+        If a conversation cannot be judged, yield a RecordError for it.
         """
         self._names = request.names()
         files = request.files if only is None else request.files[only : only + 1]
@@ -101,7 +100,7 @@ class Examiner:
         return chain.from_iterable(map(self.examine_source, sources))
 
     def examine_source(self, source: Source, found: Look | None = None) -> Iterator[Examined | RecordError]:
-        """Examine the conversations of a file or a part of it. Pass `found` if the format is known."""
+        """Examine the conversations of a file or part of a file. Pass `found` if the format is already known."""
         file = source.path
         plain = file.name
         name = self._names.get(file, plain)
@@ -179,7 +178,7 @@ class Examiner:
     def _seen_digests(
         self, pack: Pack, trajectory: Trajectory, cover: "Cover | None", verdicts: Sequence[CallVerdict]
     ) -> dict[int, dict[str, str]]:
-        """Return digests of the text that reviewers see for each undecided call, keyed by step and policy."""
+        """Return digests of the text that reviewers see, keyed by step and policy, for the undecided calls."""
         undecided: dict[int, tuple[str, ...]] = {}
         for each in verdicts:
             if names := undecided_policies(each):
@@ -189,7 +188,7 @@ class Examiner:
             return {}
         whole, name = conversation_row(trajectory, trajectory.agent, None), trajectory.id
         if cover is not None:
-            # The redacted conversation cannot be compared, so compute the digest from the original text and the key.
+            # A redacted conversation cannot be compared, so compute the digest from the original text and the key.
             whole, name = whole if self._key else cover.conversation(whole), cover.name(name)
         digests = SeenDigests(name, whole.events, self._key)
         if pack.digest not in self._sides:
@@ -201,7 +200,7 @@ class Examiner:
         }
 
     def _answers_on(self, seen: dict[int, dict[str, str]], cover: "Cover | None") -> dict[int, dict[str, Attestation]]:
-        """Return reviewers' answers about undecided calls, keyed by step and policy, without private values."""
+        """Return reviewers' answers about undecided calls, without private values, keyed by step and policy."""
         if not self._attested:
             return {}
         words = str if cover is None else cover.words
@@ -221,7 +220,8 @@ class Examiner:
                 continue
             tool = tools.get(call.tool)
             if tool is not None and (tool.effect != "none" or call.tool in pack.by_tool):
-                # A tool without side effects, such as a calculator, is no evidence that the pack fits the logs.
+                # Do not count a tool without side effects, such as a calculator, as evidence that the pack fits the
+                # logs.
                 numbers[("known_calls",)] += 1
             if call.tool in pack.by_tool or pack.schema.may_write(call.tool):
                 writes.append(step)
@@ -260,7 +260,7 @@ class Examiner:
         return RecordError(f"could not be judged ({type(error).__name__})", place=place, hint=hint)
 
     def _note(self, fault: Fault, trajectory: Trajectory, *, is_private: bool) -> None:
-        """Record an error of Bylaw for `faults.jsonl`. If `is_private`, leave out the id and the message."""
+        """Record an error in Bylaw's code for `faults.jsonl`. If `is_private`, leave out the id and the message."""
         where = {"file": trajectory.file, "position": trajectory.position, "step": fault.step, "error": fault.error}
         told = {} if is_private else {"trajectory": trajectory.id, "message": fault.message}
         self.counts.faults.append(where | told | {"trace": fault.trace.splitlines()})
@@ -279,7 +279,7 @@ class Judged(Struct):
     settled: list[Settled]
     limited: list[LimitedCall]
     seen: dict[int, dict[str, str]]
-    """Digests of the text that reviewers see for each undecided call, keyed by step and policy."""
+    """Digests of the text that reviewers see for undecided calls, keyed by step and policy."""
 
     def rows(self, cover: "Cover | None") -> Examined:
         pack, trajectory, agent = self.pack, self.trajectory, self.head.agent
@@ -325,7 +325,10 @@ def _written(row: RuleRow, cover: "Cover | None") -> bytes:
 
 
 def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redaction]":
-    """Return a redaction per pack digest: of all values if there is a key, otherwise of the pack's private values."""
+    """Return the redaction for each pack digest.
+
+    With a key, it hides all values. Otherwise, it hides the pack's private values.
+    """
     entities = [(pack, entity) for pack in packs for entity in pack.schema.entities.values()]
     marked = {pack.digest for pack, entity in entities if any(field.private for field in entity.fields.values())}
     hiding = [pack for pack in packs if key is not None or pack.digest in marked]
@@ -338,7 +341,10 @@ def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redactio
 
 @contextmanager
 def rarely_collecting() -> Generator[None]:
-    """Collect garbage rarely. The usual rate takes 10 % of an audit's time and finds few reference cycles."""
+    """Run the garbage collector rarely.
+
+    At the usual rate, it takes 10 % of an audit's time and finds few reference cycles.
+    """
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(1_000_000, *before[1:])
@@ -376,7 +382,7 @@ class Report(Struct, frozen=True):
 def audit(request: Request, out: Path, *, progress: Progress | None = None, examiner: Examiner | None = None) -> Report:
     """Audit every conversation in the files and write the output.
 
-    Pass an `examiner` to reuse a loaded pack and an open world.
+    Pass an `examiner` to reuse its loaded pack and open database.
     """
     examiner = examiner or Examiner(request)
     skipped: list[RecordError] = []
@@ -405,7 +411,7 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
 def write_summary(
     folder: Path, examiner: Examiner, request: Request, skipped: list[RecordError], repeated: int
 ) -> dict[str, Any]:
-    """Write `policies.json`, `summary.json` and any errors in Bylaw's own code. Return the summary."""
+    """Write `policies.json`, `summary.json` and a file with any errors in Bylaw's own code. Return the summary."""
     summary = summarise(examiner.shelf, examiner.counts, request, skipped, repeated)
     if (pseudonyms := request.pseudonyms) is not None:
         summary = pseudonyms.summary(summary)
@@ -418,7 +424,10 @@ def write_summary(
 
 
 def check_tools(examiner: Examiner) -> None:
-    """Refuse a pack that declares none of the logs' tools. The audit would look clean without checking anything."""
+    """Raise an error if the pack declares none of the tools in the logs.
+
+    Otherwise, the audit would look clean without checking anything.
+    """
     unknown = examiner.counts.under("unknown_tool")
     if examiner.counts.numbers[("known_calls",)] or not unknown:
         return
@@ -439,9 +448,10 @@ class WorkerError(BylawError):
 
 
 def examine_in_parts(request: Request, total: Examiner, aside: Path) -> Iterator[Examined | RecordError]:
-    """Examine the files with `request.jobs` workers and yield the results in order. `total` receives the counts.
+    """Examine the files with `request.jobs` workers, and yield the results in order.
 
-    The folder `aside` stores finished parts, so each worker keeps only one conversation in memory.
+    `total` receives the counts. Workers write finished conversations to the folder `aside`, so each worker holds only
+    one conversation in memory.
     """
     with tempfile.TemporaryDirectory(prefix="parts-", dir=aside) as folder, ExitStack() as opened:
         targets = [Path(folder) / f"part-{number}" for number in range(request.jobs)]
@@ -453,7 +463,7 @@ def examine_in_parts(request: Request, total: Examiner, aside: Path) -> Iterator
 
 
 def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str, Any]]:
-    """Run the workers and return their counts. Each worker writes its part."""
+    """Run the workers and return the counts of each. The workers write their results to files."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
@@ -465,12 +475,12 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
             with ignoring_interrupts():
                 work = [pool.submit(_examine_part, request, share, target) for share, target in enumerate(targets)]
         except (OSError, ValueError) as error:
-            # If a worker ends while another starts, the shared pool breaks. Its file descriptors may already be closed
-            # and reused.
+            # If a worker ends while another worker starts, the shared pool breaks: the file descriptors of its pipes
+            # may already be closed and reused.
             raise BrokenProcessPool from error
         return [part.result() for part in work]
     except BaseException as error:
-        # The pool itself does not track workers that are just starting up.
+        # The pool does not track workers that are still starting.
         for worker in set(multiprocessing.active_children()) - others:
             worker.terminate()
         if isinstance(error, BrokenProcessPool):
@@ -483,7 +493,7 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
 
 @contextmanager
 def ignoring_interrupts() -> Generator[None]:
-    """Make workers that start inside the block ignore Ctrl-C. This process ends them without tracebacks."""
+    """Make workers that start inside this block ignore Ctrl-C. This process then ends them without tracebacks."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -505,7 +515,7 @@ def _examine_part(request: Request, share: int, target: Path) -> dict[str, Any]:
 
 
 def _joined(streams: Sequence[IO[bytes]]) -> Iterator[Examined | RecordError]:
-    """Yield the conversations in one file. They are taken from each part in turn."""
+    """Yield the conversations of one file, taking one from each worker's results in turn."""
     remaining = list(streams)
     while remaining:
         for stream in list(remaining):

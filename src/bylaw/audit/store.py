@@ -1,6 +1,6 @@
-"""Reads the findings of one audit from its folder, for every command, page and export.
+"""Reads the findings of one audit from its folder, for all commands, pages and exports.
 
-If an audit wrote only tables, `calls.jsonl`, `findings.jsonl` and `conversations.jsonl` are created from them on
+If an audit wrote only tables, `calls.jsonl`, `findings.jsonl` and `conversations.jsonl` are created from the tables on
 demand.
 """
 
@@ -39,11 +39,11 @@ _EMPTY: JsonRecord = {
     "other_documents": (),
     "not_in_world": (),
 }
-"""Keys that summaries of earlier versions lack."""
+"""Keys that the summaries of earlier versions do not have, with empty values."""
 CALLS, RULES, CONVERSATIONS = "calls.jsonl", "findings.jsonl", "conversations.jsonl"
 _REPEATED = re.compile(r"~[2-9][0-9]*$|~1[0-9]+$")
 _NAMED = 5
-"""The maximum number of ids to list if an id is ambiguous."""
+"""The maximum number of ids to list if a prefix is ambiguous."""
 
 
 class _Id(Struct):
@@ -53,7 +53,7 @@ class _Id(Struct):
 
 
 class LogPlace(Struct):
-    """The data needed to find a conversation in the logs."""
+    """Locates a conversation in the logs."""
 
     trajectory: str
     file: str = ""
@@ -67,7 +67,7 @@ _ids = msgspec.json.Decoder(_Id)
 
 
 class Store:
-    """The files of one audit. Raises UsageError if the folder has none."""
+    """The files of one audit. Raises UsageError if the folder contains no audit."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -83,7 +83,7 @@ class Store:
 
     @cached_property
     def summary(self) -> JsonRecord:
-        """The content of `summary.json`. Values that an earlier version did not write are empty."""
+        """The content of `summary.json`. Keys that an earlier version did not write have empty values."""
         return _EMPTY | self.document("summary.json")
 
     @cached_property
@@ -92,16 +92,16 @@ class Store:
 
     @property
     def criterion(self) -> Criterion:
-        """The criterion of the audit. Older audits do not record it."""
+        """The criterion of the audit, or a default if an older audit did not record it."""
         return "strict" if self.summary["criterion"] == "strict" else "determined"
 
     def document(self, name: str) -> JsonRecord:
-        """Read a JSON file as a record. The record is empty if the file does not exist."""
+        """Read a JSON object from a file. Return an empty record if the file does not exist."""
         file = self.path / name
         return read_record(file.read_bytes(), file) if file.is_file() else {}
 
     def file(self, name: str) -> Path:
-        """Return the path of a JSON-lines file. If the audit wrote only tables, create the file from them."""
+        """Return the path of a JSON-lines file. If the audit wrote only tables, create the file from the tables."""
         if self.has_lines:
             return self.path / name
         if self._made is None:
@@ -136,7 +136,7 @@ class Store:
                 yield read_record(lines.readline(), file)
 
     def findings(self, criterion: Criterion | None = None) -> Iterator[Finding]:
-        """Yield every finding in order: flagged calls, including refused ones, then broken rules."""
+        """Yield every finding in order: flagged calls, including refused calls, then broken rules."""
         criterion = criterion or self.criterion
         if not self.has_lines:
             from bylaw.audit.batch.tables import table_findings
@@ -144,7 +144,7 @@ class Store:
             yield from table_findings(self.path, criterion)
             return
         for line in self.raw(CALLS):
-            # Only flagged calls have an id, regardless of the criterion.
+            # Only flagged calls have an id, whichever criterion is used.
             if b'"finding":"' in line and (call := self.call(line)).finding:
                 finding = call.as_finding(criterion)
                 if finding.verdict in FLAGGED:
@@ -155,7 +155,7 @@ class Store:
         return _decoded(_calls, line, self.path)
 
     def inconclusive(self) -> Iterator[Finding]:
-        """Yield the undecided calls with their undecided policies. They are not findings."""
+        """Yield the undecided calls, which are not findings, with their undecided policies."""
         criterion = self.criterion
         needle = f'"{criterion}":"inconclusive"'.encode()
         for line in self.raw(CALLS):
@@ -170,14 +170,14 @@ class Store:
                 yield rule.as_finding(severity)
 
     def log_places(self) -> dict[str, LogPlace]:
-        """Return the log location of each conversation with findings."""
+        """Return where in the logs each conversation with findings is."""
         return {place.trajectory: place for place in map(_places.decode, self.raw(CONVERSATIONS))}
 
     def find(self, wanted: str) -> tuple[str, int | None]:
-        """Return the conversation with this id. If the id is a finding's, return its conversation and its step. A
-        unique prefix is enough.
+        """Return the conversation with this id.
 
-        Raise UsageError if there is no match or more than one.
+        For a finding's id, return the finding's conversation and step. A unique prefix of an id is enough. Raise
+        UsageError if no id or more than one id matches.
         """
         conversations: set[str] = set()
         findings: dict[str, tuple[str, int]] = {}
@@ -201,7 +201,7 @@ class Store:
         raise UsageError(f"several ids start with `{wanted}`", place=place, hint=f"{', '.join(found[:_NAMED])}{more}")
 
     def explainable(self, trajectory: str) -> dict[int, JsonRecord]:
-        """Return the judged calls in a conversation, keyed by step. Also return other steps that broke a rule."""
+        """Return the judged calls in a conversation, keyed by step, and the other steps that broke a rule."""
         found: dict[int, JsonRecord] = {line["step"]: line for line in self._of(CALLS, trajectory)}
         calls = {*found}
         for rule in self._of(RULES, trajectory):
@@ -213,12 +213,12 @@ class Store:
         return dict(sorted(found.items()))
 
     def events(self, trajectory: str) -> list[JsonRecord]:
-        """Return the events of a conversation. The list is empty if the conversation has no findings."""
+        """Return the events of a conversation, or an empty list if it has no findings."""
         kept = next(self._of(CONVERSATIONS, trajectory), None)
         return kept["events"] if kept is not None else []
 
     def repeated_at(self, trajectory: str) -> str:
-        """Return the location in the logs of a conversation whose id is repeated. For a unique id, return ""."""
+        """Return the location in the logs of a conversation whose id is repeated. Return "" if the id is unique."""
         if not _REPEATED.search(trajectory):
             return ""
         kept = next(self._of(CONVERSATIONS, trajectory), None)
@@ -233,7 +233,7 @@ class Store:
 
 
 def read_record(data: bytes, file: Path) -> JsonRecord:
-    """Decode a record of an audit. Lone surrogates and invalid UTF-8 are kept."""
+    """Decode a record of an audit, keeping lone surrogates and invalid UTF-8."""
     try:
         found: Any = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

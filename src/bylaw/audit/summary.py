@@ -1,4 +1,4 @@
-"""Creates `summary.json` and `policies.json`: the results of an audit, and notes on its inputs."""
+"""Creates `summary.json` and `policies.json`: the results of an audit, and notes on its input."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,13 +22,13 @@ from bylaw.text.number import counted
 SCHEMA = "bylaw.audit/1"
 REASONS = ("never_seen", "stale", "pending", "claimed")
 LIMITED = 20
-"""The maximum number of calls listed per limit."""
+"""The maximum number of calls to list per limit."""
 
 
 def summarise(
     shelf: Shelf, counts: Counts, request: Request, skipped: Sequence[RecordError], repeated: int = 0
 ) -> dict[str, Any]:
-    """Return the summary record. Unless noted, figures use the audit's criterion."""
+    """Return the content of `summary.json`. Unless noted otherwise, figures use the audit's criterion."""
     names = request.names()
     packs, counts = shelf.packs, counts.with_limits(shelf.packs)
     numbers = counts.numbers
@@ -114,7 +114,7 @@ def _verdicts(counts: Counts, *prefix: str) -> dict[Verdict, int]:
 
 
 def _headline(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """Return the counts for every output format. docs/reference/audit-output.md defines them."""
+    """Return the counts that every output format shows. docs/reference/audit-output.md defines them."""
     numbers = counts.numbers.items()
 
     def calls(done: str) -> dict[str, int]:
@@ -191,7 +191,7 @@ def _by_policy(counts: Counts, policies: Sequence[str]) -> dict[str, Any]:
 
 
 def _by_lookup(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """For each look-up, count the near-misses and uninformed calls without it, by criterion, agent and tool."""
+    """For each look-up that was skipped, count the near-misses and uninformed calls by criterion, agent and tool."""
     return {
         name: {
             **{each: counts.numbers["lookup", name, each] for each in ("strict", "determined")},
@@ -226,7 +226,7 @@ def _open(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _limits(packs: Sequence[Pack], counts: Counts) -> list[dict[str, Any]]:
-    """For each limit across conversations, count the calls over it and the undecided calls."""
+    """For each limit across conversations, count the calls that exceed it and the undecided calls."""
     severities = {name: policy.severity for pack in packs for name, policy in pack.policies.items()}
     rows: list[dict[str, Any]] = []
     for limit, calls in by_limit(packs, counts.limited):
@@ -264,10 +264,10 @@ def _unenforced(packs: Sequence[Pack], counts: Counts) -> list[str]:
 
 
 def policies_record(packs: Sequence[Pack], counts: Counts) -> dict[str, Any]:
-    """Return `policies.json`: every policy with its sentences. Rules also have the meaning of their predicates.
+    """Return the content of `policies.json`: every policy with its sentences.
 
-    Variants that judged no conversation are left out. If several variants share a policy, the policy cites the document
-    of each.
+    Rules also have the meaning of their predicates. Variants that judged no conversation are left out. If several
+    variants share a policy, the policy cites the documents of all of them.
     """
     found: dict[str, Any] = {}
     for pack in _held(packs, counts):
@@ -299,7 +299,7 @@ def _citation(cited: Citation) -> dict[str, Any]:
 
 
 def _held(packs: Sequence[Pack], counts: Counts) -> Sequence[Pack]:
-    """Return the packs that judged conversations. If there were no conversations, return all packs."""
+    """Return the packs that judged conversations, or all packs if there were no conversations."""
     return [pack for pack in packs if counts.numbers["pack", pack.name]] or packs
 
 
@@ -332,7 +332,7 @@ def _listed(names: list[str]) -> str:
 
 
 def notes(summary: JsonRecord) -> list[str]:
-    """Return notes on the inputs of an audit. Each note recommends an action."""
+    """Return notes on the input of an audit. Each note recommends an action."""
     told: list[str] = []
     verdicts = summary["verdicts"][summary["criterion"]]
     if summary["world"] != "snapshot" and summary["agents"]:

@@ -36,7 +36,7 @@ class Waiver(Struct, frozen=True):
     expires: date
     finding: str = ""
     verdicts: tuple[tuple[str, str], ...] = ()
-    """The policies and verdicts that a waiver of one `finding` covers. Worse verdicts are not covered."""
+    """The policies and verdicts covered by a waiver of one `finding`. A worse verdict is not covered."""
     policy: str = ""
     agent: str = "*"
     tool: str = "*"
@@ -57,20 +57,20 @@ class Waiver(Struct, frozen=True):
 
 
 class Waivers:
-    """The waivers in force on a given day. Expired waivers have no effect and are listed separately."""
+    """The waivers that are in force on a given day. Expired waivers have no effect and are listed separately."""
 
     def __init__(self, waivers: Iterable[Waiver] = (), *, today: date) -> None:
         every, self._today = tuple(waivers), today
         self.expired = tuple(waiver for waiver in every if waiver.expires < today)
         self.in_force = tuple(waiver for waiver in every if waiver.expires >= today)
         self._named: dict[str, list[Waiver]] = {}
-        """Waivers by finding or policy."""
+        """The waivers, keyed by finding or policy."""
         for waiver in self.in_force:
             self._named.setdefault(waiver.finding or waiver.policy, []).append(waiver)
         self._used: set[Waiver] = set()
 
     def waive(self, finding: Finding) -> tuple[Waiver, ...]:
-        """Return the waivers that cover a finding. If they do not cover all of its policies, return an empty tuple."""
+        """Return the waivers that together cover a finding, or an empty tuple if one of its policies is not covered."""
         covering: list[Waiver] = []
         for charge in finding.charges:
             named = (*self._named.get(finding.id, ()), *self._named.get(charge.policy, ()))
@@ -86,7 +86,7 @@ class Waivers:
         return tuple(waiver for waiver in self.in_force if waiver not in self._used)
 
     def without_words(self, pseudonym: Callable[[str], str]) -> "Waivers":
-        """Return the waivers for a redacted audit, without reasons and with pseudonyms for owners."""
+        """Return the waivers for a redacted audit: without reasons, and with pseudonyms for owners."""
         every = (replace(each, owner=pseudonym(each.owner), reason="") for each in (*self.in_force, *self.expired))
         return Waivers(every, today=self._today)
 

@@ -15,7 +15,7 @@ from bylaw.errors import UsageError
 
 _QUERIES = Path(__file__).with_name("queries")
 _PLACES = {"strict": 3, "determined": 4}
-"""The 1-based index of each criterion's verdict in `policies_json`."""
+"""The 1-based position of each criterion's verdict in an entry of `policies_json`."""
 _VERDICTS = "('near_miss', 'uninformed')"
 
 
@@ -26,7 +26,7 @@ class ReadyQuery(Struct, frozen=True):
 
     @property
     def needs_base(self) -> bool:
-        """Whether the query compares the audit with an earlier one."""
+        """Whether the query compares the audit with an earlier audit."""
         return "base." in self.text
 
 
@@ -37,7 +37,7 @@ def ready_queries() -> dict[str, ReadyQuery]:
 
 
 class Tables:
-    """The tables of an audit. For comparisons, also those of an earlier audit."""
+    """The tables of an audit and, for comparisons, of an earlier audit."""
 
     def __init__(self, out: Path, *, base: Path | None = None) -> None:
         self._duckdb = _duckdb()
@@ -48,7 +48,7 @@ class Tables:
         self._add(out, "")
 
     def query(self, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Run a query and return column names and rows."""
+        """Run a query, and return the column names and the rows."""
         try:
             found = self._database.execute(text)
             return [column[0] for column in found.description or ()], found.fetchall() if found.description else []
@@ -82,7 +82,10 @@ class Tables:
 
 
 def _columns(table: str, criterion: str, lacking: Collection[str]) -> str:
-    """Return the columns of a view: the table's (null if Bylaw did not write them yet) and the criterion's."""
+    """Return the columns of a view: those of the table, and those that depend on the criterion.
+
+    If the audit is older than a column, the column is null.
+    """
     listed = ", ".join(f'NULL AS "{name}"' if name in lacking else f'"{name}"' for name in TABLES[table])
     match table:
         case "conversations":

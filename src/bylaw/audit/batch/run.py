@@ -43,11 +43,11 @@ from bylaw.trace import Identities
 from bylaw.trace.source import size_of, stamp_of
 
 TRIES = 3
-"""The maximum number of attempts per shard. After that, the shard is skipped."""
+"""The maximum number of attempts per shard. After this many failures, the shard is skipped."""
 _STARTS = 3
-"""The maximum number of workers that may die in a row during start-up."""
+"""The maximum number of consecutive workers that may die during start-up."""
 _FULL = (ENOSPC, EDQUOT, EROFS)
-"""Errors that would occur in every shard."""
+"""Operating-system errors that would recur in every shard, such as a full disk."""
 
 
 class Outcome(Struct, frozen=True):
@@ -59,7 +59,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Engine(Protocol):
-    """Runs `Judge.judge` on every shard. If a worker dies, its shard is tried again."""
+    """Runs `Judge.judge` on every shard. If a worker dies, its shard is judged again."""
 
     def run(self, job: Job, shards: Iterator[Shard]) -> Iterator[Outcome]:
         """Judge the shards in any order."""
@@ -67,7 +67,7 @@ class Engine(Protocol):
 
 
 class Lost(Exception):
-    """A worker ended. The message says how."""
+    """A worker died. The message says how."""
 
 
 class LocalEngine:
@@ -84,7 +84,8 @@ class LocalEngine:
         waiting: deque[Shard] = deque()
         tries: Counter[str] = Counter()
         busy: dict[Future[Any], tuple[_Process | _Actor, Shard | None]] = {}
-        """Workers, keyed by their pending answers. A worker that is still loading the pack has no shard yet."""
+        """The workers, keyed by the answer each will give. The shard is None while a worker is still loading the pack.
+        """
         free: list[_Process | _Actor] = []
         unready = 0
         try:
@@ -129,7 +130,10 @@ class LocalEngine:
 
 
 class Answer(Struct, frozen=True):
-    """A worker's answer: the number of conversations, or an error. A final error would occur in every shard."""
+    """A worker's answer: the number of conversations, or an error.
+
+    If the error is final, it would recur in every shard.
+    """
 
     conversations: int = 0
     why: str = ""
@@ -137,7 +141,7 @@ class Answer(Struct, frozen=True):
 
 
 class RayWorker:
-    """Judges shards in a worker. The pack and the world are loaded only once."""
+    """Judges shards in a Ray actor. The pack and the ground-truth database are loaded only once."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -163,7 +167,7 @@ class RayWorker:
 
 
 class _Process:
-    """A pool with one process. If a worker of a larger pool died, its shard would be unknown."""
+    """A pool with one process. In a larger pool, it would be unknown which shard the dead worker had."""
 
     def __init__(self, job: Job) -> None:
         context = multiprocessing.get_context("spawn")
@@ -222,7 +226,7 @@ def _judge(shard: Shard) -> Answer:
 
 
 class RayEngine(LocalEngine):
-    """Actors in a Ray cluster. Requires the `ray` extra."""
+    """Runs actors in a Ray cluster. Requires the `ray` extra."""
 
     def __init__(self, jobs: int, address: str | None = None) -> None:
         super().__init__(jobs)
@@ -296,7 +300,7 @@ def _line(error: BaseException) -> str:
 
 Format = Literal["jsonl", "parquet"]
 WORK = ".run"
-"""The output folder for the parts of an unfinished run."""
+"""The output folder for the finished shards of an unfinished run."""
 
 
 class Advance(Struct, frozen=True):
@@ -318,7 +322,7 @@ def audit_in_shards(
     size: int = SIZE,
     progress: Callable[[Advance], None] | None = None,
 ) -> Report:
-    """Audit every conversation in the files. Write tables or JSON lines, `summary.json` and `policies.json`."""
+    """Audit every conversation in the files. Write the tables or JSON lines, `summary.json` and `policies.json`."""
     arrow()
     if request.answers is not None:
         raise UsageError("only a single process can ask a model", hint="remove --llm, or --format parquet")
@@ -337,7 +341,7 @@ def audit_in_shards(
 
 
 def begin(work: Path, job: Job, examiner: Examiner) -> None:
-    """Resume the run in this folder, or start over if the pack, world, code or options have changed."""
+    """Resume the run in this folder. Start over if the pack, ground-truth database, code or options have changed."""
     mark = _mark(job, examiner)
     note = work / "run.json"
     try:
@@ -355,7 +359,10 @@ def begin(work: Path, job: Job, examiner: Examiner) -> None:
 
 
 def _mark(job: Job, examiner: Examiner) -> str:
-    """Return a digest of the settings that all parts must share. The shard's key identifies the log."""
+    """Return a digest of the settings that all shards must share.
+
+    The log is not included, because a shard's key identifies it.
+    """
     request = job.request
     held = [request.world, request.document, request.tasks]
     record = [
@@ -377,12 +384,12 @@ def _mark(job: Job, examiner: Examiner) -> str:
 
 @cache
 def own_code() -> str:
-    """Return the digest of the running code. It is computed once, because later edits do not affect this process."""
+    """Return the digest of the running code. Computed only once, because later edits do not affect this process."""
     return code_digest(Path(bylaw.__file__).parent)
 
 
 def code_digest(package: Path) -> str:
-    """Return a digest of a package's code. Two checkouts of the same version may differ."""
+    """Return a digest of a package's code. The version is not enough, because two checkouts of a version may differ."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(package.rglob("*.py")):
         digest.update(f"{path.relative_to(package).as_posix()} {path.stat().st_size}\n".encode())
@@ -429,7 +436,7 @@ def judged(
 def read_parts(
     job: Job, shards: list[Shard], aside: dict[str, str]
 ) -> Iterator[tuple[Shard, dict[str, Any] | None, list[RecordError]]]:
-    """Yield each shard with its entry, if any, and the errors in its logs, without private values."""
+    """Yield each shard with its entry (None if it was skipped) and the errors in its logs, without private values."""
     pseudonyms = job.request.pseudonyms
     for shard in shards:
         entry = read_entry(job.part(shard))

@@ -1,7 +1,8 @@
-"""Shards are files or parts of files. No conversation is split.
+"""Splits log files into shards.
 
-The same file and size always give the same shards, so a run can be resumed. If a file cannot be split safely, it
-becomes a single shard. Each shard has its own part of the output, which is complete once its entry exists.
+No conversation is split. The same file and size always give the same shards, so a run can be resumed. If a file cannot
+be split safely, the whole file is one shard. Each shard's output has its own folder, which is complete once its entry
+file exists.
 """
 
 import hashlib
@@ -31,26 +32,26 @@ from bylaw.trace.source import CHUNK, LogFile, Source, Span, stamp_of
 SIZE = 16 << 20
 """The default size of a shard in bytes."""
 CUT = frozenset(("openai", "tau1"))
-"""Formats in which each record is an independent conversation."""
+"""Formats in which each record is an independent conversation, so files can be cut between records."""
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|"', re.DOTALL)
 
 
 class Shard(Struct, frozen=True):
-    """A file or a part of it, and the key of its result."""
+    """A file or part of a file, and the key of its result."""
 
     number: int
     """The index of the shard."""
     file: int
     key: str
-    """A key that depends only on the file and its part."""
+    """A key that depends only on the file and the shard's span."""
     size: int
     """The size in bytes, for the progress bar."""
     look: Look | None = None
     span: Span | None = None
-    """The part of the file, or None for the whole file."""
+    """The span of the file to read, or None for the whole file."""
 
     def place(self, file: LogFile) -> str:
-        """Describe the location of the shard for messages."""
+        """Describe the file and the span of the shard, for messages."""
         if self.span is None:
             return str(file)
         unit = "row groups" if self.look is not None and self.look.format == "parquet" else "bytes"
@@ -74,7 +75,7 @@ def _parts(source: Source, total: int, size: int) -> Iterator[tuple[Look | None,
     try:
         found = look(source)
     except BylawError:
-        # The worker will report this error.
+        # The worker that reads the file reports this error.
         yield None, None, total
         return
     if found.format == "parquet":
@@ -109,7 +110,7 @@ def _row_groups(groups: list[tuple[int, int]], size: int) -> Iterator[tuple[Span
 
 
 def _lines(source: Source, size: int) -> Iterator[Span]:
-    """Yield spans of whole lines. Each span has at least `size` bytes."""
+    """Yield spans of whole lines. Each span except the last has at least `size` bytes."""
     start, line, index = 0, 1, 0
     with source.open() as stream:
         end = stream.seek(0, 2)
@@ -118,7 +119,7 @@ def _lines(source: Source, size: int) -> Iterator[Span]:
             yield Span(start, stop, line, index)
             if stop == end:
                 return
-            # Count records as the reader does: skip blank lines, and expect several records on one line.
+            # Count records as the log parser does: skip blank lines, and allow several records on one line.
             lines, records = count_records(replace(source, span=Span(start, stop, line, index)))
             start, line, index = stop, line + lines, index + records
 
@@ -132,11 +133,11 @@ def _line_end(stream: "io.BufferedReader[Any]", at: int, end: int) -> int:
 
 
 class _NotAList(Exception):
-    """The file is not a valid JSON list, so it cannot be split."""
+    """Raised if a file is not a valid JSON list, so that it cannot be split."""
 
 
 def _members(source: Source, size: int) -> list[Span] | None:
-    """Return spans of whole members of a JSON list. Return None if the file is not a valid list."""
+    """Return spans of whole list members, or None if the file is not a valid JSON list."""
     found: list[Span] = []
     start = index = count = 0
     stop = -1
@@ -156,7 +157,7 @@ def _members(source: Source, size: int) -> list[Span] | None:
 
 
 def _member_ends(source: Source) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each list member."""
+    """Yield the start and end of each member of a JSON list."""
     depth = begin = base = 0
     rest = b""
     for chunk in source.chunks():
@@ -186,7 +187,7 @@ def _member_ends(source: Source) -> Iterator[tuple[int, int]]:
             elif depth < 2:
                 raise _NotAList
             free = token.end()
-        # Inside a member, only strings and brackets matter.
+        # Inside a member, only strings and brackets affect where the member ends.
         tail = data.find(b'"', free)
         kept = free if depth < 2 else tail if tail >= 0 else len(data)
         base, rest = base + kept, data[kept:]
@@ -210,16 +211,16 @@ class Job(Struct, frozen=True):
 
     request: Request
     parts: Path
-    """The folder for all parts."""
+    """The folder that contains the output of all shards."""
     has_lines: bool = False
-    """Whether to write JSON lines too."""
+    """Whether to write JSON lines as well as tables."""
 
     def part(self, shard: Shard) -> Path:
         return self.parts / shard.key
 
 
 class Judge:
-    """Judges one shard after another. The pack and the world are loaded only once."""
+    """Judges shards one after another. The pack and the ground-truth database are loaded only once."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -228,9 +229,10 @@ class Judge:
         self._severities = {policy.id: policy.severity for pack in packs for policy in pack.policies.values()}
 
     def judge(self, shard: Shard) -> int:
-        """Judge a shard, write its part, and return the number of conversations.
+        """Judge a shard, write its output, and return the number of conversations.
 
-        The last file is renamed only when the part is complete. Until then, later runs ignore the part.
+        The output is written to a temporary folder, which is renamed when it is complete, so no run uses an incomplete
+        shard.
         """
         target = self._job.part(shard)
         aside = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
@@ -241,7 +243,7 @@ class Judge:
             try:
                 os.rename(aside, target)
             except OSError:
-                # Another worker has already written an identical part.
+                # Another worker has already written the same shard.
                 if not (target / ENTRY).is_file():
                     raise
             sync(target.parent)
@@ -253,7 +255,7 @@ class Judge:
         examiner, request = self._examiner, self._job.request
         examiner.begin()
         whole = examiner.counts
-        """The counts for the whole shard. In nightly runs, each conversation is counted separately."""
+        """The counts of the whole shard. Nightly runs count each conversation separately."""
         faults: list[RecordError] = []
         rows, count, day = Rows(self._severities), 0, None
         with ExitStack() as opened:
@@ -289,7 +291,8 @@ class Judge:
                 if len(rows) >= HELD:
                     write()
             if request.adds:
-                # Some counts, such as errors in Bylaw's own code, belong to no conversation. Add them to the last one.
+                # Some counts, such as errors in Bylaw's own code, belong to no conversation. Add them to the last
+                # conversation.
                 count_apart()
             write()
         if (pseudonyms := request.pseudonyms) is not None:
@@ -304,7 +307,7 @@ class Judge:
 
 
 def read_entry(folder: Path) -> dict[str, Any] | None:
-    """Return the entry of a part, or None if the part is incomplete."""
+    """Return the entry of a shard, or None if the shard's output is incomplete."""
     try:
         return json.loads((folder / ENTRY).read_bytes())
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
-"""The Parquet tables of an audit: their columns, reading and writing, and nightly updates.
+"""The Parquet tables of an audit: their columns, how they are read and written, and nightly updates.
 
-docs/reference/tables.md describes the columns. A shard's tables have one more column.
+docs/reference/tables.md describes the columns. The tables of a shard have one additional column.
 """
 
 import heapq
@@ -43,7 +43,7 @@ from bylaw.trace.recorded_value import utc
 PARTITIONED = ("day",)
 """The columns that divide a table into folders. Dividing by agent too would create thousands of small files."""
 KEY = "_key"
-"""A column that only parts have: the key for a finding's id. It is needed if the conversation is renamed."""
+"""A column that only shards' tables have: the key of a finding's id, which is needed if the conversation is renamed."""
 BATCH = 1 << 14
 """The number of rows read at a time."""
 GROUP = 1 << 16
@@ -55,7 +55,7 @@ OPEN = 200
 MERGED = 512
 """The number of rows to hold in memory per open file."""
 COUNTS = "counts"
-"""An internal table of nightly runs: the counts of each conversation, as JSON."""
+"""An internal table of nightly runs: each conversation's counts, as JSON."""
 
 _SHARED = {"conversation": "text", "ordinal": "long", "day": "day", "agent": "text", "step": "integer"}
 _VERDICTS = {"strict": "word", "determined": "word"}
@@ -101,15 +101,15 @@ TABLES: Final[dict[str, dict[str, str]]] = {
     | {"entity": "word", "key": "texts", "field": "word", "reason": "word", "lookup": "word", "lookup_args": "text"}
     | {"claim": "text", "claimed_at": "integer", "stale_by": "integer", "decisive": "truth"},
 }
-"""The columns of each table in order, and their kinds."""
+"""The columns of each table, in order, with the kind of each column."""
 _COLUMNS = TABLES | {COUNTS: {"ordinal": "long", "day": "day", "counts": "text"}}
 _NESTED: Final[dict[str, tuple[str, ...]]] = {
     "policies": ("policy", "severity", "strict", "determined"),
     "charges": ("policy", "severity", "strict", "determined", "because"),
 }
-"""The fields of each entry in the policies list."""
+"""The fields of each entry in the `policies` list."""
 _UNIQUE = ("conversation", "ordinal", "position", "finding", "record")
-"""Columns whose values rarely repeat. A dictionary would double the size of their files."""
+"""Columns whose values rarely repeat. They have no dictionary, because it would double the size of the files."""
 
 
 def _leaves(column: str, kind: str) -> list[str]:
@@ -147,9 +147,10 @@ def arrow_schema(table: str, *, in_part: bool = False) -> Any:
 
 
 def _arrow_type(kind: str) -> Any:
-    """Return the Arrow type of a kind of column. Columns with few distinct words are dictionary-encoded.
+    """Return the Arrow type for a kind of column.
 
-    In lists, only Parquet encodes them. pyarrow cannot read lists whose dictionaries change between row groups.
+    Columns with few distinct strings are dictionary-encoded. Inside lists, only Parquet encodes the strings, because
+    pyarrow cannot read lists whose dictionary changes between row groups.
     """
     pa = arrow()
     types = {
@@ -173,7 +174,7 @@ _rules = msgspec.json.Decoder(RuleRow)
 class Rows:
     """Collects the rows of conversations until they are written.
 
-    The rows come from the lines of `calls.jsonl`, so private values are already hidden.
+    The rows are made from the lines of `calls.jsonl`, so private values are already hidden.
     """
 
     def __init__(self, severities: Mapping[str, str]) -> None:
@@ -192,12 +193,15 @@ class Rows:
                 self._rows[name] = []
 
     def add_counts(self, ordinal: int, day: date | None, counts: Mapping[str, Any]) -> None:
-        """Add the counts of a conversation without its times, so that similar conversations have equal counts."""
+        """Add the counts of a conversation.
+
+        Times are left out, so that the counts of similar conversations are equal.
+        """
         text = json.dumps({**counts, "times": []}, separators=(",", ":"))
         self._rows[COUNTS].append({"ordinal": ordinal, "day": day, "counts": text})
 
     def add(self, part: Examined, ordinal: int) -> date | None:
-        """Add a conversation with the name from its log, and return its day."""
+        """Add a conversation, named as in its log. Return its day."""
         conversation, head = writable(part.id), asdict(part.head)
         started, ended = utc(part.head.started), utc(part.head.ended)
         day = started.date() if started is not None else None
@@ -265,7 +269,7 @@ class Rows:
 
 
 def _settled(call: CallRow) -> JsonRecord:
-    """Return who settled an undecided call, and why. Reviewers take precedence over models."""
+    """Return who settled an undecided call, and the reason given. A reviewer takes precedence over a model."""
     answers = [each for each in call.answered or () if each["value"] is not None and each["by"] != "host"]
     last = max(answers, key=lambda each: each["by"] == "person", default=None)
     return {"settled_by": last["by"], "settled_because": last.get("because")} if last is not None else {}
@@ -281,13 +285,13 @@ def _record(policy: PolicyRow, kind: str) -> JsonRecord:
 
 
 class PlacedPart(Struct, frozen=True):
-    """A shard's part and its position among all parts."""
+    """The output of a shard, and its position among all shards."""
 
     folder: Path
     first: int
-    """The number of conversations in earlier parts."""
+    """The number of conversations in earlier shards."""
     renamed: dict[int, str] = {}
-    """New names for conversations whose names are already in use, keyed by position."""
+    """New names for conversations whose names are already in use, keyed by the conversation's position in the shard."""
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
         path = self.folder / f"{table}.parquet"
@@ -296,7 +300,7 @@ class PlacedPart(Struct, frozen=True):
                 yield from file.iter_batches(BATCH, columns=list(columns) if columns is not None else None)
 
     def placed(self, table: str) -> Iterator[Any]:
-        """Yield the rows of a table with their final ordinals and names."""
+        """Yield the rows of a table, with their final ordinals and conversation names."""
         pc, schema = arrow("compute"), arrow_schema(table)
         for batch in self.batches(table):
             rows = arrow().Table.from_batches([batch])
@@ -325,7 +329,7 @@ class PlacedPart(Struct, frozen=True):
 
 
 def place_parts(folders: Sequence[Path], counts: Sequence[int], names: Identities) -> Iterator[PlacedPart]:
-    """Yield the parts in order, with a unique name for each conversation."""
+    """Yield the shards in order, with a unique name for each conversation."""
     first = 0
     for folder, count in zip(folders, counts, strict=True):
         batches = PlacedPart(folder, 0).batches("conversations", ["conversation"])
@@ -336,7 +340,7 @@ def place_parts(folders: Sequence[Path], counts: Sequence[int], names: Identitie
 
 
 def write_table(table: str, rows: Iterator[Any], target: Path) -> None:
-    """Write the batches of a table, in the given order. An empty table becomes one empty file."""
+    """Write the batches of a table in the given order. An empty table becomes one file without rows."""
     schema = arrow_schema(table)
     write_batches(rows, schema, target)
     if not any(target.rglob("*.parquet")):
@@ -371,12 +375,12 @@ def _by_day() -> Any:
 
 
 def day_of(day: date | None) -> str:
-    """Return the name of a day's folder. Conversations without a time have no day."""
+    """Return the name of a day's folder. Conversations without a time share a separate folder."""
     return f"day={day or '__HIVE_DEFAULT_PARTITION__'}"
 
 
 def is_before(folder: str, first: date) -> bool:
-    """Whether a folder's day is before another day."""
+    """Whether a folder's day is earlier than another day."""
     try:
         return date.fromisoformat(folder.removeprefix("day=")) < first
     except ValueError:
@@ -384,7 +388,7 @@ def is_before(folder: str, first: date) -> bool:
 
 
 def held_rows(tables: Path, table: str, *, day: str = "*", columns: Sequence[str] = ()) -> Any:
-    """Return the rows of a table as an Arrow dataset: all rows, or those in a day's folder."""
+    """Return the rows of a table as an Arrow dataset: all rows, or only those in a day's folder."""
     ds, folder, schema = arrow("dataset"), tables / table, arrow_schema(table)
     schema = arrow().schema([each for each in schema if not columns or each.name in columns])
     files = sorted(folder.glob(f"{day}/*.parquet"), key=lambda file: int(file.stem.rpartition("-")[2]))
@@ -409,9 +413,10 @@ def write_days(
     without: Any,
     earliest: date,
 ) -> None:
-    """Write a table with the rows of some `days` and parts, and with hard links to the files of other days.
+    """Write a table.
 
-    Rows with an ordinal in the Arrow array `without` are left out, and so are the days before `earliest`.
+    The files of the given `days` are written again from the tables and the new shards. Files of other days are
+    hard-linked. Leave out the days before `earliest`, and rows whose ordinal is in the Arrow array `without`.
     """
     for file in (before / table).glob("*/*.parquet"):
         if file.parent.name in days or is_before(file.parent.name, earliest):
@@ -437,7 +442,10 @@ def write_days(
 
 
 def write_schema(folder: Path, criterion: str) -> dict[str, int]:
-    """Write `schema.json`: the tables in a folder, with their columns and row counts. Return the row counts."""
+    """Write `schema.json`, which lists the tables in a folder with their columns and row counts.
+
+    Return the row counts.
+    """
     read = arrow("parquet").read_metadata
     rows = {table: sum(read(file).num_rows for file in (folder / table).rglob("*.parquet")) for table in TABLES}
     tables = {table: {"rows": rows[table], "columns": columns} for table, columns in TABLES.items()}
@@ -447,7 +455,7 @@ def write_schema(folder: Path, criterion: str) -> dict[str, int]:
 
 
 def table_findings(out: Path, criterion: Criterion) -> Iterator[Finding]:
-    """Yield every finding in an audit's tables, in no particular order. Only one criterion is used."""
+    """Yield every finding in an audit's tables under one criterion, in no particular order."""
     pa, ds = arrow(), arrow("dataset")
     by = json.loads((out / FOLDER / "schema.json").read_bytes())["partitioned_by"]
     keys = ds.partitioning(pa.schema([(name, pa.string()) for name in by]), flavor="hive")
@@ -465,16 +473,16 @@ def table_findings(out: Path, criterion: Criterion) -> Iterator[Finding]:
 
 
 def write_lines_of(out: Path, target: Path) -> None:
-    """Write a table as JSON lines, in the same order as the logs."""
+    """Write a table as JSON lines, in the order of the logs."""
     files = sorted((out / FOLDER / target.stem).rglob("*.parquet"))
     with target.open("wb", BUFFER) as lines:
-        # Each file is in the order of the logs.
+        # Within each file, the rows are in the order of the logs.
         for *_, name, finding, line in heapq.merge(*(_lines_of(file, target.stem, n) for n, file in enumerate(files))):
             lines.write(named(line, name, finding))
 
 
 def _lines_of(file: Path, table: str, number: int) -> Iterable[tuple[int, int, int, str, str | None, bytes]]:
-    """Yield the sort key (ordinal, file, row) and the contents of each line."""
+    """Yield each line with its sort key (ordinal, file, row)."""
     at = 0
     with arrow("parquet").ParquetFile(file) as opened:
         wanted = {"ordinal", "conversation", "finding", "record"}
@@ -493,7 +501,10 @@ def _lines_of(file: Path, table: str, number: int) -> Iterable[tuple[int, int, i
 
 
 def _plain_line(row: JsonRecord) -> bytes:
-    """Return the line for a compliant call. The tables do not store its record."""
+    """Return the line for a compliant call.
+
+    It is built from columns, because the tables do not store the record of such a call.
+    """
     policies = [
         PolicyRow(id=id, severity=severity, strict=strict, determined=determined, evidence="permit", world="unknown")
         for id, severity, strict, determined in json.loads(row["policies_json"])

@@ -1,7 +1,8 @@
-"""Nightly runs, which read only new or changed logs and add the results to an earlier output. Start at `update`.
+"""Nightly runs: read only new or changed logs, and add the results to an earlier output.
 
-A later conversation replaces an earlier one with the same id. The state is in the same folder as the tables, so that
-both can be replaced together. Only the days with new or removed conversations are written again.
+Start at `update`. If two conversations have the same id, the later one replaces the earlier one. The state is in the
+tables' folder, so that tables and state are replaced together. Only days with new or removed conversations are written
+again.
 """
 
 import hashlib
@@ -47,27 +48,27 @@ class HeldLog(Struct):
     """A log whose conversations are in the tables."""
 
     stamp: tuple[int, str] | None
-    """The file's size and mark when it was read, or None if a part was skipped and the file must be read again."""
+    """The file's size and digest when it was read. None if a part was skipped, so the next run reads it again."""
     read: str
     """The day on which the log was read."""
     first: int
     end: int
-    """The conversations have the ordinals `first` to `end - 1`."""
+    """The log's conversations have the ordinals `first` to `end - 1`."""
     faults: list[tuple[str, str, str]] = []
     """Unreadable records: the message, location and hint for each."""
     over: list[str] = []
-    """The logs with conversations that this log replaced."""
+    """The logs that contained an earlier version of one of this log's conversations."""
 
 
 class State(Struct):
-    """The data that the next run needs."""
+    """The data that the next nightly run needs."""
 
     schema: str
     mark: str
-    """Identifies the pack and the options. They are the same for all runs."""
+    """A digest of the pack and the options. Every run on the same output must have the same digest."""
     pack: str
     next: int = 0
-    """The next free ordinal."""
+    """The next unused ordinal."""
     conversations: int = 0
     files: dict[str, HeldLog] = field(default_factory=dict[str, HeldLog])
     counts: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
@@ -76,8 +77,8 @@ class State(Struct):
     def entangled(self, changed: set[str]) -> list[str]:
         """Return the unchanged logs that must be read again, in order.
 
-        If a changed log had replaced conversations from another log, that log must be read again. If a third log had
-        replaced conversations from that one, it must be read again too, and so on.
+        A changed log may have replaced conversations of other logs. Those logs must be read again, and so must every
+        log that replaced their conversations or whose conversations they replaced, and so on.
         """
         found, waiting = set[str](), list(changed)
         while waiting:
@@ -90,7 +91,7 @@ class State(Struct):
         return sorted(found, key=lambda name: self.files[name].first)
 
     def forget(self, earliest: date, given: Collection[str]) -> None:
-        """Drop the logs that were read before a day, except the given logs."""
+        """Drop the logs that were last read before a day, except the logs in `given`."""
         day = earliest.isoformat()
         self.files = {name: log for name, log in self.files.items() if name in given or log.read >= day}
         for log in self.files.values():
@@ -98,7 +99,7 @@ class State(Struct):
 
 
 def read_state(out: Path, request: Request, examiner: Examiner) -> State:
-    """Return the state of an output, or a new state if there is none."""
+    """Return the state of an output folder, or a new state if the folder has none."""
     mark, pack = _mark(request, examiner), f"{examiner.shelf.name} {examiner.shelf.packs[-1].digest[:12]}"
     if not has_state(out):
         if has_tables(out) or (out / "summary.json").exists():
@@ -131,7 +132,10 @@ def read_state(out: Path, request: Request, examiner: Examiner) -> State:
 
 
 def _mark(request: Request, examiner: Examiner) -> str:
-    """Return a digest of the pack and the options that affect all rows. The world may change, so it is left out."""
+    """Return a digest of the pack and the options that affect all rows.
+
+    The ground-truth database is left out, because it may change between runs.
+    """
     record = [
         TABLES_SCHEMA,
         [[pack.name, pack.digest] for pack in examiner.shelf.packs],
@@ -143,7 +147,10 @@ def _mark(request: Request, examiner: Examiner) -> str:
 
 
 def commit(made: Path, out: Path) -> None:
-    """Replace the tables and the state. If the process is killed, `recover` restores the old files or the new ones."""
+    """Replace the tables and the state.
+
+    If the process is killed meanwhile, `recover` restores a consistent set of files.
+    """
     os.replace(made, out / _NEXT)
     if (out / FOLDER).exists():
         os.replace(out / FOLDER, out / _BEFORE)
@@ -152,7 +159,7 @@ def commit(made: Path, out: Path) -> None:
 
 
 def recover(out: Path) -> None:
-    """Finish a run that was killed while it replaced the tables."""
+    """Finish or undo the replacement of tables that a killed run left incomplete."""
     for left in (_NEXT, _BEFORE):
         if (out / left).exists() and not (out / FOLDER).exists():
             os.replace(out / left, out / FOLDER)
@@ -160,7 +167,7 @@ def recover(out: Path) -> None:
 
 
 class Added(Struct, frozen=True):
-    """The counts of a nightly run."""
+    """The figures of one nightly run."""
 
     report: Report
     read: int
@@ -176,7 +183,7 @@ class Added(Struct, frozen=True):
     expired: int
     """Conversations that are too old to keep."""
     held: int
-    """Conversations now in the tables."""
+    """Conversations that are now in the tables."""
 
 
 def update(
@@ -223,7 +230,7 @@ def update(
 
 
 def _logs_to_reread(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, str]], list[RecordError]]:
-    """Return the unchanged logs to read again, and an error for each of them that is missing."""
+    """Return the unchanged logs to read again, and an error for each of these logs that is missing."""
     names, stamps, faults = state.entangled(changed), dict[str, tuple[int, str]](), list[RecordError]()
     for name in names:
         try:
@@ -231,8 +238,8 @@ def _logs_to_reread(state: State, changed: set[str]) -> tuple[dict[LogFile, tupl
         except (OSError, UsageError):
             why = "this log is missing, so Bylaw cannot tell which conversations of other logs it replaced"
             faults.append(RecordError(why, place=name, hint="restore the log, and run the same command again"))
-    # A log that is now missing had replaced some of this log's conversations. If this log were read again, its old
-    # conversations would return.
+    # A log that is now missing had replaced some of this log's conversations. Reading this log again would bring back
+    # their old versions.
     left = set(names) - stamps.keys()
     while more := {loser for name in left for loser in state.files[name].over} - left:
         left |= more
@@ -240,7 +247,7 @@ def _logs_to_reread(state: State, changed: set[str]) -> tuple[dict[LogFile, tupl
 
 
 class _Addition:
-    """The parts of a run, with the ordinals of their conversations."""
+    """The shards of one nightly run, and the ordinals of their conversations."""
 
     def __init__(self, job: Job, shards: list[Shard], aside: dict[str, str], state: State) -> None:
         self.state = state
@@ -249,7 +256,7 @@ class _Addition:
         self.parts: list[PlacedPart] = []
         self.logs: dict[str, HeldLog] = {}
         self.skipped: list[RecordError] = []
-        """Shards that this run set aside."""
+        """The shards that this run skipped."""
         today = datetime.now(UTC).date().isoformat()
         for shard, entry, faults in read_parts(job, shards, aside):
             name = str(job.request.files[shard.file])
@@ -279,12 +286,15 @@ class _Addition:
         return pa.concat_tables([schema.empty_table(), *found])
 
     def note_over(self, replaced: Any) -> None:
-        """For each log, record the logs whose conversations it replaced. If it changes, they are read again."""
+        """Record, for each log, which logs' conversations it replaced.
+
+        If the log changes, those logs are read again.
+        """
         logs = {name: held for name, held in (self.state.files | self.logs).items() if held.first < held.end}
         spans = sorted((held.first, held.end, name) for name, held in logs.items())
 
         def log_of(ordinal: int) -> str:
-            """Return the log with this conversation, or an empty string if the log was read again."""
+            """Return the log that contains this conversation, or an empty string if the log was read again."""
             place = bisect_right(spans, ordinal, key=lambda span: span[0]) - 1
             return spans[place][2] if place >= 0 and ordinal < spans[place][1] else ""
 
@@ -302,16 +312,16 @@ def _merge(
     out: Path,
     earliest: date,
 ) -> tuple[int, int, int]:
-    """Write the tables: the days with new or removed conversations again, and hard links to the files of other days.
+    """Write the tables.
 
-    Conversations before the `earliest` day are left out. Return how many conversations were replaced, removed and
-    expired.
+    Days with new or removed conversations are written again, and the files of other days are hard-linked. Leave out
+    conversations before the day `earliest`. Return the numbers of replaced, removed and expired conversations.
     """
     pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
     state, before = addition.state, out / FOLDER
     new = addition.conversations()
     held = held_rows(before, "conversations", columns=new.column_names)
-    # The join keeps the new ids in memory and streams the rest.
+    # The join holds the new ids in memory and streams all other rows.
     same = held.join(ds.dataset(new.select(["conversation"])), "conversation", join_type="left semi").to_table()
     found = pa.concat_tables([new, same.select(new.column_names)])
     last = found.group_by("conversation").aggregate([("ordinal", "max")])
@@ -355,7 +365,7 @@ def _merge(
 
 
 def _counts_of(examiner: Examiner, made: Path, day: str) -> dict[str, Any]:
-    """Return the sum of the counts of a day's conversations."""
+    """Return the sum of the counts of one day's conversations."""
     pc = arrow("compute")
     examiner.begin()
     for batch in held_rows(made / STATE, COUNTS, day=day).to_batches(columns=["counts"]):
@@ -369,7 +379,7 @@ def _counts_of(examiner: Examiner, made: Path, day: str) -> dict[str, Any]:
 
 
 def _counted(state: State, examiner: Examiner) -> Examiner:
-    """Set the examiner's counts to those of all conversations in the tables."""
+    """Set the examiner's counts to the counts of all conversations in the tables."""
     examiner.begin()
     for counts in state.counts.values():
         examiner.counts.add(counts)

@@ -1,4 +1,4 @@
-"""Writes an audit as one self-contained HTML page. Start at `page`."""
+"""Writes an audit report as one self-contained HTML page. Start at `page`."""
 
 from bylaw.audit.report.page import write_report
 

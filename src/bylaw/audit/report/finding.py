@@ -1,4 +1,4 @@
-"""The order and details of the findings in the report."""
+"""Sorts the findings for the report, and collects their details."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -27,32 +27,32 @@ LACKING = ("near_miss", "uninformed")
 """Verdicts on calls made without a required look-up."""
 
 LISTED = 20_000
-"""The maximum number of findings on a page. The rest are counted, and are in the folder's files."""
+"""The maximum number of findings on a page. Further findings are only counted. The audit folder has all of them."""
 
 SOUGHT = 11
-"""The index of the searchable text in a row of the list."""
+"""The index of the searchable text in a finding's row."""
 CANDIDATES = 60
-"""For each rank, the number of findings to consider for the first drawing."""
+"""The maximum number of findings per rank to consider for the diagram that the page opens with."""
 _OF_GUARDS = (None, "not_looked_up", "denied")
-"""Reasons for a predicate's value that are unrelated to consent."""
+"""Reasons for a predicate's value that have nothing to do with consent."""
 
 
 LinePlace = tuple[str, int]
-"""A file in the folder, and the offset of a line in it."""
+"""The location of a finding in the audit folder: a file, and the offset of a line in it."""
 
 
 class Index(Struct):
-    """The locations of a folder's findings, most severe first, and the number of findings."""
+    """The locations of an audit's findings, most severe first, and their number."""
 
     places: list[LinePlace]
     candidates: list[LinePlace]
-    """Findings of every kind. One of them is drawn first."""
+    """Some findings of each rank. The page opens with a diagram of one of these."""
     total: int
     calls: int
 
 
 def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *, listed: int = LISTED) -> Index:
-    """Find the flagged calls and the broken rules. Only their locations are kept in memory."""
+    """Locate the flagged calls and the broken rules. Only their locations are held in memory."""
     shelves: dict[tuple[int, bool], list[LinePlace]] = {}
     total = calls = 0
     for place, call in folder.places(CALLS):
@@ -78,7 +78,7 @@ def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *,
 def details_of(
     folder: Store, places: Iterator[LinePlace], stated: Mapping[str, JsonRecord], criterion: Criterion
 ) -> Iterator[JsonRecord]:
-    """Yield the details of the findings at these locations, in order."""
+    """Yield the details of the findings at these locations, in the same order."""
     for file, group in groupby(places, key=lambda place: place[0]):
         for line in folder.at(file, (place for _, place in group)):
             yield call_details(line, criterion) if file == CALLS else rule_details(line, stated)
@@ -107,9 +107,9 @@ def _rank(call: JsonRecord, criterion: Criterion) -> tuple[int, bool]:
 
 
 def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Return the details of a flagged call. Long texts are shortened."""
+    """Return the details of a flagged call, with long texts shortened."""
     told = {name: call[name] for name in ("trajectory", "agent", "step", "tool", "executed")}
-    # A call that could not be judged has no id, because it is not a finding.
+    # A call that could not be judged is not a finding, so it has no id.
     told["finding"] = call.get("finding") or f"{call['trajectory']}:{call['step']}"
     policies = [_policy(policy, criterion) for policy in call["policies"][:60]]
     origins = [_origin(origin) for origin in call.get("origins", ())[:20]]
@@ -118,7 +118,7 @@ def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def _origin(origin: JsonRecord) -> JsonRecord:
-    """Return the origin of an argument's value. A value that is found only in free text has no reliable origin."""
+    """Return the origin of an argument's value. If the value occurs only in free text, its origin is not reliable."""
     told = {"argument": origin["argument"], "words": source_words(origin | {"step": None}), "step": origin.get("step")}
     return told | {"founded": origin["source"] in ("user", "host", "record")}
 
@@ -139,7 +139,7 @@ def rule_details(broken: JsonRecord, stated: Mapping[str, JsonRecord]) -> JsonRe
 
 
 def undecided_consent(rule: JsonRecord) -> JsonRecord | None:
-    """Return why consent is undecided. Return None if the rule is undecided for another reason."""
+    """Return why consent is undecided, or None if the rule is undecided for another reason."""
     undecided = [each.get("why") for each in rule["predicates"] if each["value"] is None]
     why: JsonRecord | None = undecided[0] if len(undecided) == 1 else None
     return why if why is not None and why.get("reason") not in _OF_GUARDS else None
@@ -182,14 +182,14 @@ def _missing(fact: JsonRecord) -> JsonRecord:
 
 
 class WordList:
-    """Strings that many findings share. Each is stored once, and findings refer to it by position."""
+    """Strings that many findings share. Each string is stored once, and findings refer to its position."""
 
     def __init__(self) -> None:
         self.list: list[str] = []
         self._positions: dict[str, int] = {}
 
     def of(self, word: str) -> int:
-        """Return the position of a string, adding it if it is new."""
+        """Return the position of a string. A new string is added."""
         if word not in self._positions:
             self._positions[word] = len(self.list)
             self.list.append(word)
@@ -197,16 +197,16 @@ class WordList:
 
 
 def row(finding: JsonRecord, words: WordList) -> list[Any]:
-    """Return a finding as a row of the page's list. The row has all data for sorting, filtering and searching."""
+    """Return a finding as a row of the page's list, with all data for sorting, filtering and searching."""
     judged = [policy for policy in finding["policies"] if flagged(policy["verdict"])]
     gravest = sorted(judged, key=lambda policy: rank(policy["verdict"], WORST_FIRST))
-    # The look-ups and reasons of a near-miss are the same as in `by_lookup` and `by_reason` in the summary.
+    # For a near-miss, list only the look-ups and reasons that `by_lookup` and `by_reason` in the summary count.
     lacking = [p for p in judged if finding["verdict"] not in LACKING or p["verdict"] in LACKING]
     facts = sorted(
         (fact for policy in lacking for fact in policy["missing"]),
         key=lambda fact: rank(fact["reason"], SHOWN_REASONS),
     )
-    # If several entities lack the same field, list it once. The finding names each entity.
+    # If several entities lack the same field, list the field once. The finding's details name each entity.
     distinct = dict.fromkeys((name(fact), fact["reason"], _lookup(fact)) for fact in facts)
     return [
         finding["finding"],
@@ -236,7 +236,7 @@ def _lookup(fact: JsonRecord) -> str:
 
 
 def name(fact: JsonRecord) -> str:
-    """Return a fact without its key, such as `Patient.membership`, on one line."""
+    """Return the name of a fact on one line, such as `Patient.membership`, without the entity's key."""
     return f"{fact['entity']}.{fact['field']}" if fact["field"] else fact["entity"]
 
 
@@ -251,7 +251,7 @@ def steps_of(finding: JsonRecord) -> Iterator[int]:
 
 
 OPENING = ("near_miss", "violation", "refused", "uninformed", RULE_BROKEN)
-"""The kinds of finding that the page may open on, in order of preference."""
+"""The kinds of finding that the page may open with, most preferred first."""
 
 
 def opening_kind(finding: JsonRecord) -> str:
@@ -260,7 +260,7 @@ def opening_kind(finding: JsonRecord) -> str:
 
 
 def simplicity(finding: JsonRecord) -> tuple[int, ...]:
-    """Return a sort key for drawings of findings. One missing fact and a few known facts are best."""
+    """Return a sort key that prefers simple diagrams: those with one missing fact and a few known facts."""
     judged = [p for p in finding["policies"] if "missing" in p and p["verdict"] == finding["verdict"]]
     facts = [fact for policy in judged for fact in policy["missing"]]
     had = sum(len(policy["seen"]) for policy in judged)
@@ -275,7 +275,7 @@ def simplicity(finding: JsonRecord) -> tuple[int, ...]:
 
 
 def cut(data: Any, limit: int = 2000) -> Any:
-    """Return the data with every string shortened to `limit` characters, including names."""
+    """Return the data with every string, including names, shortened to `limit` characters."""
     if isinstance(data, str):
         return data if len(data) <= limit else data[: limit - 1] + "…"
     if isinstance(data, list):

@@ -1,7 +1,7 @@
 """Writes the report as a single HTML file that works offline and shows all data as plain text.
 
-The data is in blocks that no browser runs. The page's security policy allows only one style and one script. Lists,
-strings and conversations have maximum sizes.
+Data blocks have a type that browsers never run. The page's content security policy allows only one style and one
+script. The sizes of lists, strings and conversations are limited.
 """
 
 import base64
@@ -39,13 +39,13 @@ from bylaw.errors import UsageError
 from bylaw.pack import CRITERIA, Criterion
 
 TEXT = 20_000
-"""The maximum length of a message or result. `bylaw explain` shows the full text."""
+"""The maximum length of a message or result in the report. `bylaw explain` shows the full text."""
 BRIEF = 400
-"""The maximum length of a message in a very long conversation. A message that a finding refers to may be longer."""
+"""The maximum length of a message in a very long conversation, except messages that a finding refers to."""
 CONVERSATION = 1_000_000
-"""The maximum length of a conversation."""
+"""The maximum size of a conversation, in characters."""
 BLOCK = 400_000
-"""The approximate size of a compressed block, in characters. Opening a finding unpacks one block."""
+"""The approximate size of a compressed block, in characters. Showing a finding decompresses one block."""
 
 SHOWN_KEYS = ("trajectory", "agent", "file", "position", "outcome")
 RULES = 40
@@ -61,7 +61,7 @@ def conversation_places(folder: Store, wanted: set[str]) -> dict[str, int]:
 
 
 def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRecord]]:
-    """Return the first `RULES` broken rules of each of these conversations, with their steps."""
+    """Return the first `RULES` broken rules of each of these conversations, with the step of each rule."""
     broken: dict[str, list[JsonRecord]] = {}
     for _, found in folder.places("findings.jsonl"):
         name = cut(found["trajectory"])
@@ -71,7 +71,10 @@ def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRe
 
 
 def bounded(conversation: JsonRecord, steps: set[int]) -> JsonRecord | None:
-    """Shorten the messages of a conversation, those at `steps` less. Return None if it is still too long."""
+    """Shorten the messages of a conversation, but keep more of the messages at `steps`.
+
+    Return None if the result is too long.
+    """
     for brief in (TEXT, BRIEF):
         events = [_event(event, TEXT if step in steps else brief) for step, event in enumerate(conversation["events"])]
         if sum(map(_size, events)) <= CONVERSATION:
@@ -116,7 +119,7 @@ def _packed(items: list[str]) -> str:
 
 
 UNDECIDED = 300
-"""The maximum number of listed calls. The rest are counted."""
+"""The maximum number of undecided calls to list. Further calls are only counted."""
 ROWS = 400
 """The maximum number of rows in a chart or table."""
 SKIPPED = 200
@@ -143,7 +146,7 @@ def overview(summary: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def policies(document: JsonRecord) -> list[JsonRecord]:
-    """Return the policies, keyed by id, each with the sentences that it cites."""
+    """Return the policies, keyed by id, with the sentences that each policy cites."""
     told: JsonRecord = cut(document)
     return [
         {"id": name, "unenforced": "", **policy, "citations": policy["citations"][:8]}
@@ -152,14 +155,14 @@ def policies(document: JsonRecord) -> list[JsonRecord]:
 
 
 def _agent(agent: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Return an agent's rates. Rates by severity start with the gravest."""
+    """Return one agent's rates. Rates by severity are sorted with the gravest first."""
     shown = {name: value for name, value in agent.items() if name not in CRITERIA} | agent[criterion]
     by_severity: dict[str, JsonRecord] = {name: agent.get(name, {}) for name in ("rule_rates", "violation_rates")}
     return shown | {name: [rates.get(each) for each in SEVERITIES] for name, rates in by_severity.items()}
 
 
 def _rows(table: JsonRecord, criterion: Criterion) -> list[JsonRecord]:
-    """Return the rows of a table keyed by name. Counts by verdict and by agent become pairs."""
+    """Return the rows of a table, which is keyed by name. The counts by verdict and by agent become lists of pairs."""
     rows: list[JsonRecord] = []
     for name, entry in islice(table.items(), ROWS):
         row: JsonRecord = {"name": name} | {
@@ -179,7 +182,7 @@ def _pairs(counts: JsonRecord) -> list[list[Any]]:
 
 
 def undecided(store: Store, summary: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Return the undecided calls and the undecided rules. Each rule has its reason in words."""
+    """Return the undecided calls and the undecided rules, with each rule's reason in words."""
     counted: JsonRecord = summary["open"]
     rules: JsonRecord = cut(counted["rules"])
     groups: list[list[Any]] = []
@@ -210,18 +213,18 @@ def _listed(store: Store, criterion: Criterion) -> list[JsonRecord]:
 
 
 CONVERSATIONS = 12_000_000
-"""The maximum total size of the compressed conversations. The page says how many were left out."""
+"""The maximum total size of the compressed conversations. If some are left out, the page says how many."""
 QUOTED = 300
 """The maximum length of the searchable messages and arguments per finding."""
 ELEMENTS = ("text", "words", "drawing", "charts", "conversation", "detail", "elements")
-"""Scripts that display JSON, here and in the console."""
+"""Scripts that display JSON in the report and in the console."""
 SCRIPTS = (*ELEMENTS, "data", "findings", "page")
 
 
 def write_report(out: Path, target: Path | None = None, *, opening: str = "", room: int = CONVERSATIONS) -> Path:
     """Write `report.html` for the audit in `out`, and return its path.
 
-    The report opens on the finding with the id `opening`, or else on the clearest finding.
+    The report opens with the finding whose id is `opening`, or else with the clearest finding.
     """
     target = target or out / "report.html"
     folder = Store(out)
@@ -279,7 +282,7 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
 def _conversations(
     folder: Store, steps: dict[str, set[int]], places: dict[str, int], room: int
 ) -> tuple[list[str], dict[str, int], dict[tuple[str, int], str]]:
-    """Return the compressed conversations of the first findings, as many as fit, and each conversation's block.
+    """Return the compressed conversations of the first findings, as many as fit, and the block of each conversation.
 
     Also return the text of the calls and messages that the findings refer to.
     """
@@ -319,7 +322,7 @@ def _first(text: str | list[Any]) -> str:
 def _opening(
     folder: Store, candidates: list[JsonRecord], places: dict[str, int], stated: list[JsonRecord]
 ) -> JsonRecord | None:
-    """Return the finding to show first, with its conversation: the clearest one of the preferred kind."""
+    """Return the finding to show first, and its conversation. It is the clearest finding of the preferred kind."""
     sentences = {policy["id"]: next((cite["text"] for cite in policy["citations"]), "") for policy in stated}
     undrawn: JsonRecord | None = None
     candidates = sorted(candidates, key=lambda finding: rank(opening_kind(finding), OPENING))
@@ -347,7 +350,10 @@ def _can_be_drawn(finding: JsonRecord, conversation: JsonRecord) -> bool:
 
 
 def _clarity(finding: JsonRecord, conversation: JsonRecord, sentences: dict[str, str]) -> tuple[bool, ...]:
-    """Return a sort key. Good outcomes, users' claims, cited sentences and short conversations come first."""
+    """Return a sort key for clarity.
+
+    Good outcomes, users' claims, cited sentences and short conversations come first.
+    """
     outcome = conversation["outcome"]
     facts = [fact for policy in finding["policies"] for fact in policy.get("missing", ())]
     return (
@@ -387,7 +393,7 @@ def _page(data: JsonRecord, findings: list[str], conversations: list[str]) -> It
 
 
 def _standings(folder: Store) -> JsonRecord:
-    """Return the findings that are waived, and those that the earlier audit also had."""
+    """Return the waived findings, and the findings that the earlier audit also had."""
     compared = folder.document("comparison.json")
     known = [[each["finding"], "still", ""] for each in compared.get("still", ())]
     waived = [[each["finding"], "waived", _waivers(each)] for each in compared.get("waived", ())]
@@ -400,7 +406,7 @@ def _waivers(finding: JsonRecord) -> str:
 
 
 def joined_scripts(names: Sequence[str], more: Sequence[str] = ()) -> str:
-    """Join the page's scripts and the strings in `more`. No global names are created."""
+    """Join the page's scripts and the strings in `more`. The result defines no global names."""
     files = resources.files("bylaw.audit.report")
     body = "\n".join([*((files / "scripts" / f"{name}.js").read_text("utf-8") for name in names), *more])
     return f'(() => {{\n"use strict";\n{body}\n}})();\n'
@@ -411,6 +417,6 @@ def _digest(source: str) -> str:
 
 
 def _inert(data: JsonRecord) -> str:
-    """Return JSON that cannot end its data block and that editors can display."""
+    """Return JSON that cannot close the script element that contains it, and that text editors can display."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
