@@ -11,7 +11,8 @@ __all__ = ["Call", "Event", "Identities", "Message", "Party", "Result", "TaskOut
 
 
 def __getattr__(name: str) -> Any:
-    # Every area needs the event model. The readers are needed only to read files.
+    # Every area needs the event model, but the readers are needed only to read files. So they are imported on first
+    # use.
     if name in {"read", "sniff"}:
         from bylaw.trace import reader
 

@@ -1,4 +1,4 @@
-"""Splits a file into records. Each record becomes a conversation or an error, even in a damaged file."""
+"""Splits a file into records. Each record becomes a conversation or an error, even if the file is damaged."""
 
 import json
 import re
@@ -36,13 +36,15 @@ Format = Literal[
 _BRACKET = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+|"', re.DOTALL)
 _CLOSER = {b"{": b"}", b"[": b"]"}
 _DEEPEST = 100
-"""No format nests values more deeply. The limit avoids a long search if there are many opening brackets."""
+"""The maximum nesting depth. No format nests values more deeply. The limit avoids a long search in a run of opening
+brackets.
+"""
 _CLAUDE_TYPES = {"UserMessage", "AssistantMessage", "SystemMessage", "ResultMessage", "StreamEvent"}
 _LANGCHAIN_TYPES = {"human", "ai", "tool", "system", "function", "developer", "chat", "generic", "remove"}
 
 
 def shape(value: Any) -> Format | None:
-    """Detect the format of a record or a list of records from the field names."""
+    """Detect the format of a record, or of a list of records, from the field names."""
     if isinstance(value, list):
         items = cast(list[Any], value)
         if is_messages(items):
@@ -55,7 +57,7 @@ def shape(value: Any) -> Format | None:
         if keys <= record.keys():
             return format
     match record.get("info"):
-        # The simulations are at the end of the document, after these bytes.
+        # In this format, the simulations come last, after these bytes.
         case {"agent_info": _} | {"user_info": _} | {"environment_info": _}:
             return "tau2"
         case _:
@@ -81,7 +83,7 @@ def shape(value: Any) -> Format | None:
         return _messages_shape(listed) if is_messages(listed) else "openai" if not listed else None
     match record.get("contents"):
         case [{"parts": [*_]}, *_]:
-            # A request to Gemini is a chat with other field names.
+            # A Gemini request is a chat with different field names.
             return "openai"
         case _:
             return None
@@ -141,7 +143,7 @@ def _messages_shape(messages: list[Any]) -> Format:
 
 
 def glimpse(head: bytes, *, again: bool = True) -> Any:
-    """Return the document up to the first damage, or None if nothing can be read."""
+    """Return the document up to the first damaged value, or None if nothing can be read."""
     closers: list[bytes] = []
     before = b""
     cut, tail = 0, b""
@@ -179,7 +181,7 @@ def glimpse(head: bytes, *, again: bool = True) -> Any:
 
 Layout = Literal["lines", "document"]
 BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""Exceptions for bytes that are not JSON of the expected structure."""
+"""Exceptions raised for bytes that are not JSON, or that do not have the expected structure."""
 T = TypeVar("T")
 
 # Possessive quantifiers prevent backtracking in an unterminated string.
@@ -191,13 +193,13 @@ _raw = msgspec.json.Decoder(Raw)
 
 
 class Record(Struct, frozen=True, gc=False):
-    """The bytes of one record and its location in the file."""
+    """The bytes of one record, and the location of the record in its file."""
 
     raw: Raw | bytes
     index: int
     """The index of the record."""
     line: int = 0
-    """The line of the record, starting at 1. For a single document, it is 0."""
+    """The line of the record, counted from 1. It is 0 if the file is a single document."""
 
     def fault(self, source: Source, why: str) -> RecordError:
         return source.fault(self.index, why, self.line)
@@ -208,11 +210,11 @@ class Record(Struct, frozen=True, gc=False):
 
 
 def records(source: Source, layout: Layout) -> Iterator[Record | RecordError]:
-    """Yield the records of a file. The file has one record per line, or is a document with one or more records."""
+    """Yield the records of a file, which has one record per line or is a document with one or more records."""
     index = source.span.index if source.span is not None else 0
     if layout == "document":
         data, why = source.document()
-        # A part of a list has members but no brackets.
+        # A span of a list contains members but no brackets.
         yield from elements(source, data if source.span is None else b"[" + data + b"]", why, index=index)
         return
     for line in source.lines():
@@ -228,7 +230,7 @@ def records(source: Source, layout: Layout) -> Iterator[Record | RecordError]:
 
 
 def count_records(source: Source) -> tuple[int, int]:
-    """Count the lines of a file or part, and the records that `records` finds in it."""
+    """Count the lines of a file or span, and the records that `records` finds in it."""
     lines = found = 0
     for line in source.lines(blank=True):
         lines += 1
@@ -245,7 +247,7 @@ _JOINTS = (b"}{", b"} {", b"][", b"] [", b"}[", b"]{")
 
 
 def _is_one_record(line: bytes) -> bool:
-    """Whether a line is exactly one record, even a damaged one. This is true of nearly every line."""
+    """Whether a line is exactly one record, which may be damaged. This is true of nearly every line."""
     if line[:1] == b"[" and not _is_talk(line):
         return False
     if line[:1] == b"{" and _is_json(line):
@@ -266,7 +268,8 @@ def elements(
 ) -> Iterator[Record | RecordError]:
     """Yield the members of a list, or `data` as the only record.
 
-    `why` is a known error in the data. All documents in `data` are read. Any other text is reported as an error.
+    `why` is an error that is already known. If `data` contains several documents, all of them are read. Any other text
+    is yielded as an error.
     """
     try:
         if line and data.startswith(b"[") and _is_talk(data):
@@ -285,7 +288,7 @@ def elements(
 def _scattered(source: Source, data: bytes, why: str, line: int, index: int) -> Iterator[Record | RecordError]:
     """Yield the records of all documents in `data`, and an error for each piece of other text."""
     at = 0
-    # Read members one by one. This finds the end of their list even if a damaged member lacks brackets.
+    # Read the members one by one, because this finds the end of their list even if a damaged member lacks brackets.
     while (piece := next(_cut(data, at), None)) is not None:
         kind, start, at = piece
         if kind == "stray":
@@ -300,7 +303,10 @@ def _scattered(source: Source, data: bytes, why: str, line: int, index: int) -> 
 
 
 def documents(source: Source, data: bytes) -> list[bytes | RecordError]:
-    """Return the JSON values in `data`, and an error for each piece of other text. The last value may be incomplete."""
+    """Return the JSON values in `data`, and an error for each piece of text that is not JSON.
+
+    The last value may be incomplete.
+    """
     return [
         source.fault(0, _stray(data[start:end])) if kind == "stray" else data[start:end]
         for kind, start, end in _cut(data, 0)
@@ -337,10 +343,10 @@ _Kind = Literal["value", "stray", "open", "end"]
 
 
 def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Kind, int, int]]:
-    """Yield the bracketed values from `start` on, and any text between them. If `inside` is set, stop at the end of the
-    list.
+    """Yield the bracketed values from `start` on, and the text between them.
 
-    A value that is not closed has the kind `open`. The end of the list is also yielded.
+    If `inside` is set, stop at the end of the list and yield the end too. A value that is not closed has the kind
+    `open`.
     """
     depth, begin, free = 0, -1, start
     for token in _TOKEN.finditer(data, start):
@@ -368,7 +374,10 @@ def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Ki
 
 
 def _between(data: bytes, start: int, end: int, inside: bool) -> bool:
-    """Whether there is more than white space and commas. In a list, a damaged member may leave brackets behind."""
+    """Whether the span contains more than white space and commas.
+
+    In a list, brackets left by a damaged member do not count.
+    """
     found = (_REMAINS if inside else _SPACE).match(data, start, end)
     return found is None or found.end() < end
 
@@ -379,7 +388,7 @@ def _stray(data: bytes) -> str:
 
 
 class Malformed(Exception):
-    """A record cannot be read. Once the record's location is known, this becomes a RecordError."""
+    """Raised if a record cannot be read. It becomes a RecordError when the record's location is known."""
 
 
 def decode(decoder: "msgspec.json.Decoder[T]", raw: Raw | bytes) -> T:
@@ -394,7 +403,7 @@ def decode(decoder: "msgspec.json.Decoder[T]", raw: Raw | bytes) -> T:
 
 
 def _decode_leniently(decoder: "msgspec.json.Decoder[T]", raw: bytes, first: Exception) -> T:
-    """Decode Python's extensions of JSON: NaN and infinities (as null), and lone surrogates."""
+    """Decode JSON with Python's extensions: NaN and infinities become null, and lone surrogates are kept."""
     try:
         loose = json.loads(raw.decode(), parse_constant=lambda _: None)
         return decoder.decode(json.dumps(loose, ensure_ascii=False).encode("utf-8", "replace"))
@@ -405,18 +414,18 @@ def _decode_leniently(decoder: "msgspec.json.Decoder[T]", raw: bytes, first: Exc
 
 
 def not_json(error: BaseException, raw: bytes) -> str:
-    """Explain why bytes are not JSON. Usually, they contain an incomplete record."""
+    """Explain why bytes are not JSON. The usual reason is an incomplete record."""
     try:
         msgspec.json.decode(raw.rstrip())
     except (ValueError, RecursionError) as again:
-        # Otherwise, the end of a line in an unclosed string would be reported as an invalid character.
+        # Report the unclosed string. Otherwise, the line break after it would be reported as an invalid character.
         if "truncated" in str(again):
             return "not JSON: it seems to be cut off; export the conversation again"
     return f"not JSON: {reason(error)}"
 
 
 def reason(error: BaseException) -> str:
-    """Return an error's text on one line in lower case."""
+    """Return an error's text on one line, in lower case."""
     text = str(error).split("\n")[0] or type(error).__name__
     text = text.removeprefix("JSON is malformed: ")
     return text[0].lower() + text[1:]
@@ -426,7 +435,8 @@ UNREADABLE = (
     *(Malformed, msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError),
     *(RecursionError, TypeError, ValueError),
 )
-"""Exceptions for a record with an unknown structure. The record is reported, and reading continues."""
+"""Exceptions raised for a record with an unknown structure. The record is reported as an error, and reading continues.
+"""
 
 
 def fault_of(error: Exception) -> str:
@@ -434,7 +444,7 @@ def fault_of(error: Exception) -> str:
 
 
 def refuse_repeated_keys(raw: Raw | bytes) -> None:
-    """Raise Malformed if an object has a repeated key. The intended value is then unknown."""
+    """Raise Malformed if an object has a repeated key, because it is unknown which value is intended."""
     if twice := repeated_key(raw):
         raise Malformed(f"`{twice}` appears twice in one object")
 
@@ -455,7 +465,10 @@ def read_each(
 
 
 def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) -> Iterator[RecordError]:
-    """Call `take` with every record, because a conversation may have several. Yield an error for each that fails."""
+    """Call `take` with every record, and yield an error for each record that fails.
+
+    A conversation may have several records.
+    """
     for record in records(source, layout):
         if isinstance(record, RecordError):
             yield record
@@ -468,7 +481,10 @@ def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) ->
 
 
 def conversations_in(source: Source, layout: Layout, *, single: bool) -> Iterator[Record | RecordError]:
-    """Yield the records in a file. If `single` is set, the document is one list of messages and may be incomplete."""
+    """Yield the records in a file.
+
+    If `single` is set, the file is one conversation: a list of messages that may be incomplete.
+    """
     if not single:
         yield from records(source, layout)
         return
@@ -483,7 +499,7 @@ def conversations_in(source: Source, layout: Layout, *, single: bool) -> Iterato
 
 
 def head_in(data: bytes, name: bytes, decoder: "msgspec.json.Decoder[T]", default: T) -> T:
-    """Return the first object called `name` in a damaged document, or `default` if it is unreadable."""
+    """Return the first object called `name` in a damaged document. Return `default` if the object cannot be read."""
     found = re.search(rb'"' + re.escape(name) + rb'"\s*:\s*(?=[\[{])', data)
     piece = next(_cut(data, found.end()), None) if found else None
     try:
@@ -493,7 +509,10 @@ def head_in(data: bytes, name: bytes, decoder: "msgspec.json.Decoder[T]", defaul
 
 
 def salvaged(source: Source, data: bytes, at: int, why: str) -> Iterator[Record | RecordError]:
-    """Yield the members of a damaged list while its brackets match, then the error `why` if no member reports it."""
+    """Yield the members of a damaged list until its brackets no longer match.
+
+    If no member has an error, yield the error `why`.
+    """
     start = data.find(b"[", at) if at >= 0 else -1
     is_told = False
     for each in _members(source, data, start + 1, why, 0, 0) if start >= 0 else ():
@@ -518,7 +537,7 @@ def trajectory_of(
     instructions: str | None = None,
     **more: Any,
 ) -> Trajectory:
-    """Build the trajectory of a record. The file's name replaces a missing id or agent."""
+    """Build the trajectory of a record. If the record has no id or agent, use the file's name."""
     return Trajectory(
         id=id or f"{source.name}#{record.index}",
         events=transcript.events,

@@ -1,7 +1,7 @@
 """The events of a conversation: messages, tool calls and tool results.
 
 A step is the index of an event in its trajectory. System prompts are not events. If an agent sends text and two calls
-together, there are three events with the same `turn`.
+at once, these are three events with the same `turn`.
 """
 
 import hashlib
@@ -18,16 +18,17 @@ from bylaw.trace.recorded_value import decode_json, either, merged
 Party = Literal["user", "agent"]
 
 NOT_DONE = ("Not done yet: not allowed", "Not done yet: look this up first", "Not done yet: ask first")
-"""The start of a shield's result for a call that was refused before its execution."""
+"""The start of the result that a shield returns for a call that was refused before its execution."""
 MAY_BE_DONE, IS_DONE = "May have been done", "Done"
-"""The start of a shield's result for a repeated call."""
+"""The start of the result that a shield returns for a repeated call."""
 HOOK = r"PreToolUse:\S+ hook error: "
-"""The start of the Claude agent's message for a hook that blocked a call."""
+"""The start of the message that the Claude agent receives if a hook blocked a call."""
 _HOOK = re.compile(HOOK)
 _NOT_DONE = tuple(f"{each} (" for each in (*NOT_DONE, "Not allowed, and not done"))
-"""A refusal starts with one of these phrases and the refused tool's name. Otherwise, it is a tool's own result."""
+"""A refusal starts with one of these phrases and the name of the refused tool. Any other text is a tool's own result.
+"""
 REFUSALS = ("Not ", "PreToolUse:", f"{MAY_BE_DONE} (")
-"""The start of a result that may come from a shield."""
+"""The possible starts of a result that a shield wrote."""
 
 
 def tells_refusal(text: str) -> bool:
@@ -41,14 +42,16 @@ def tells_refusal(text: str) -> bool:
 
 @final
 class Card(Struct, frozen=True, omit_defaults=True):
-    """A description of a refused call in plain words for the user."""
+    """A description of a refused call, which the user may confirm."""
 
     id: str
     digest: str
-    """A digest of the tool and its arguments. The card applies to exactly this call."""
+    """A digest of the tool and its arguments. The card is valid for exactly this call."""
     text: str
     expires: float | None = None
-    """When the card expires, in seconds since the epoch. Later answers, and calls based on them, are not accepted."""
+    """When the card expires, in seconds since the epoch. An answer after this time is not accepted, nor is a call
+    based on it.
+    """
 
 
 @final
@@ -58,9 +61,9 @@ class Confirmation(Struct, frozen=True, omit_defaults=True):
     card: str
     yes: bool
     by: str = ""
-    """Who reports the answer, or how the user gave it, in the host's words."""
+    """Who reports the answer, or how the user gave the answer, in the host's words."""
     after: int | None = None
-    """How many messages the user had seen before answering, if the host reports this."""
+    """How many messages the user had seen before answering. None if the host does not report the number."""
 
 
 @final
@@ -72,27 +75,29 @@ class Message(Struct, frozen=True, tag="message", gc=False):
     turn: int = 0
     """The number of the turn. It never decreases."""
     agent: str = ""
-    """The name of the inner agent that spoke or was addressed. Empty for the main agent."""
+    """The name of the inner agent that sent or received the message. Empty for the main agent."""
     time: float | None = None
-    """The time of the message in seconds since the epoch, if recorded."""
+    """The time of the message in seconds since the epoch, if it was recorded."""
     captured: bool = True
-    """Whether the message was recorded with its text."""
+    """Whether the text of the message was recorded."""
     confirmation: Confirmation | None = None
-    """The user's answer to a card. This message has no text."""
+    """The user's answer to a card. A message with an answer has no text."""
     handover: dict[str, Any] | None = None
-    """The context of a new principal. This message has no text. Earlier messages are not from this principal."""
+    """The context of a new principal. A message with a handover has no text. Earlier messages came from another
+    principal.
+    """
 
 
 @final
 class Approved(Struct, frozen=True, omit_defaults=True):
-    """A reviewer's approval of one call in a decision log."""
+    """A reviewer's approval of one call, as recorded in a decision log."""
 
     by: str
     policies: tuple[str, ...]
-    """The policies that require the approval."""
+    """The policies that required the approval."""
     note: str = ""
     approval: str = ""
-    """The id of the approval in the log."""
+    """The id of the approval in the decision log."""
     time: float | None = None
 
     def __str__(self) -> str:
@@ -102,42 +107,43 @@ class Approved(Struct, frozen=True, omit_defaults=True):
 
 @final
 class LookedUp(Struct, frozen=True, omit_defaults=True):
-    """A look-up that a shield made before its decision on a call. Its result is reliable."""
+    """A look-up that a shield made itself before it decided on a call. The result of this look-up is reliable."""
 
     tool: str
     arguments: dict[str, Any]
     content: str
     failed: bool = False
     shown: bool = False
-    """Whether the agent received this result instead of the call's own result (`resolve: show`)."""
+    """Whether the agent received the look-up's result instead of the result of its call (`resolve: show`)."""
 
 
 @final
 class Call(Struct, frozen=True, tag="call", gc=False):
-    """A tool call. Calls in the same turn do not see each other's results."""
+    """A tool call. Calls in one turn do not see each other's results."""
 
     tool: str
     arguments: dict[str, Any]
     id: str = ""
-    """The id from the source. It may be empty, reused or duplicated."""
+    """The id from the source. It may be empty, or equal to the id of another call."""
     by: Party = "agent"
     turn: int = 0
     agent: str = ""
     fault: str = ""
-    """Why the arguments are unusable: they were not captured, are not JSON, or are not an object."""
+    """Why the arguments cannot be used: they were not captured, are not JSON, or are not an object."""
     time: float | None = None
     refused: bool = False
-    """Whether a shield or a reviewer refused the call before it was executed."""
+    """Whether a shield or reviewer refused the call before it was executed."""
     approved: Approved | None = None
-    """The reviewer's approval, if the shield asked for one."""
+    """The reviewer's approval, if the shield required approval."""
     looked_up: tuple[LookedUp, ...] = ()
-    """The shield's look-ups for the call (`resolve: live` or `show`)."""
+    """The look-ups that the shield made for the call (`resolve: live` or `show`)."""
     card: Card | None = None
-    """For a refused call, the card for the user to confirm."""
+    """The card that a user can confirm, if the call was refused."""
     refused_by_result: bool = False
-    """Whether the result is the only sign of a refusal. A tool could return the same text."""
+    """Whether only the text of the result shows that the call was refused. A tool could return the same text."""
     context: dict[str, Any] | None = None
-    """The host's new context, starting with this call. It extends the earlier context and takes precedence over it."""
+    """The new context from the host, valid from this call on. It is added to the earlier context and takes precedence.
+    """
 
 
 @final
@@ -145,21 +151,21 @@ class Result(Struct, frozen=True, tag="result", dict=True):
     """A tool's result. `content` is decoded on first use."""
 
     call: int | None
-    """The step of the call, or None if there is no matching call."""
+    """The step of the call, or None if no call matches."""
     content: str | Raw
-    """Text or undecoded JSON."""
+    """The content as text or undecoded JSON."""
     error: bool | None = None
-    """Whether the source marks the result as failed. None if unknown."""
+    """Whether the source marks the result as failed. None if the source does not say."""
     captured: bool = True
-    """Whether the result was recorded with its content."""
+    """Whether the content of the result was recorded."""
     tool: str = ""
     agent: str = ""
     time: float | None = None
     refused: bool | None = None
-    """For a failed result, whether the tool was not executed. False if a shield could not tell. None if unknown."""
+    """For a failed result, whether the tool was not executed. False if a shield could not tell, None if unknown."""
 
     def value(self) -> Any:
-        """The content: data if it is JSON or a printed Python value, otherwise text. Do not modify it."""
+        """The decoded content: data if it is JSON or a printed Python value, otherwise text. Do not modify the data."""
         kept: Any = self.__dict__
         if "data" not in kept:
             content = self.content
@@ -203,7 +209,10 @@ def with_note(text: str, note: str) -> str:
 
 
 def decode_text(text: str) -> Any:
-    """Decode `text` if it is JSON or a printed Python value. Return other text and deeply nested values unchanged."""
+    """Return the value if `text` is JSON or a printed Python value.
+
+    Return other text, and deeply nested values, unchanged.
+    """
     if _NOTE in text:
         text = text.partition(_NOTE)[0]
     try:
@@ -221,7 +230,7 @@ def decode_text(text: str) -> Any:
 
 
 def _unwrapped(value: Any) -> Any:
-    """Return a tool's own data, without the text part or MCP result around it."""
+    """Return a tool's own data, without the text part or MCP result that wraps it."""
     if type(value) is list:
         listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
         text = _part_text(listed[0]) if len(listed) == 1 else None
@@ -245,10 +254,10 @@ def _unwrapped(value: Any) -> Any:
 
 
 def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
-    """Return the structured data in an MCP result, after comparing it with the result's text. Hosts may show either to
-    the agent.
+    """Return the structured data in an MCP result, compared with the result's text.
 
-    Prose in the text is ignored. JSON with different values contradicts the data.
+    The comparison is needed because hosts may show either to the agent. Prose in the text is ignored. JSON in the text
+    that has different values contradicts the data.
     """
     texts = [text for part in parts if (text := _part_text(part)) is not None]
     if not texts or len(texts) < len(parts):
@@ -260,7 +269,7 @@ def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
 
 
 def _result_as_text_tells(result: Any, texts: list[str]) -> Any:
-    """Compare a value with its text form. Each item of a list may be a separate text part."""
+    """Compare a value with its text form, in which each item of a list may be a separate text part."""
     told = [decode_text(text) for text in texts]
     if result.__class__ is list and not (len(told) == 1 and isinstance(told[0], list)):
         items: list[Any] = result
@@ -285,7 +294,7 @@ _SCHEMA_NAMES = ("parameters", "input_schema", "inputSchema", "args_schema")
 
 
 def tool_definitions(recorded: Iterable[Any] | None) -> Sequence[dict[str, Any]]:
-    """Return the tool definitions with a known structure, and MCP annotations such as `readOnlyHint`."""
+    """Return the tool definitions that have a known structure, with MCP annotations such as `readOnlyHint`."""
     if not recorded:
         return ()
     return tuple(filter(None, map(_definition, recorded)))
@@ -312,33 +321,33 @@ def _definition(recorded: Any) -> dict[str, Any] | None:
 
 
 class TaskOutcome(Struct, frozen=True):
-    """Whether a conversation reached its goal, according to its source."""
+    """Whether a conversation reached its goal, according to the source."""
 
     good: bool
     source: str
-    """The field with the outcome, such as `reward` or `reward_info.db_check.db_match`."""
+    """The field that contains the outcome, such as `reward` or `reward_info.db_check.db_match`."""
 
 
 class Trajectory(Struct, frozen=True):
-    """A conversation: the participants, the events and, if known, the outcome."""
+    """A recorded conversation: its participants, its events and, if known, its outcome."""
 
     id: str
     events: Sequence[Event]
     agent: str = ""
-    """The agent's name in results, such as a model's name."""
+    """The name that results use for the agent, such as the name of its model."""
     outcome: TaskOutcome | None = None
     instructions: str = ""
     """The recorded system prompt."""
     file: str = ""
     position: int = 0
-    """The line in `file` or, for a single document, the index in `file`."""
+    """The line in `file`, or the index if `file` is a single document."""
     format: str = ""
     details: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Other recorded data for packs: task id, trial, other outcomes."""
+    """Other recorded data that packs may use, such as the task id, the trial and other outcomes."""
     context: dict[str, Any] = field(default_factory=dict[str, Any])
     """Facts recorded by the host, such as who is signed in."""
     tools: Sequence[dict[str, Any]] = ()
-    """Tool definitions recorded with the conversation, as JSON schemas."""
+    """The tool definitions recorded with the conversation, as JSON schemas."""
 
     @property
     def bears_times(self) -> bool:
@@ -351,16 +360,17 @@ _PART_NUMBER = re.compile(r"\.\d+$")
 
 
 class Identities:
-    """Makes the ids in an audit unique. A repeated id gets `~2`, `~3`, and so on.
+    """Makes the ids in an audit unique.
 
-    Pass trajectories in the order of files and conversations, because the suffixes depend on it. Ids are stored as
-    64-bit digests. If two digests are equal by chance, the later id gets an unnecessary suffix.
+    A repeated id gets the suffix `~2`, `~3`, and so on. The suffixes depend on the order of calls, so pass
+    trajectories in the order of files and conversations. Ids are stored as 64-bit digests. If two ids happen to have
+    the same digest, the later id gets an unnecessary suffix.
     """
 
     def __init__(self) -> None:
         self._given = _Digests()
         self._counts: dict[int, int] = {}
-        """The last suffix of each repeated id."""
+        """The last number that was appended to each repeated id."""
 
     def unique(self, id: str) -> str:
         """Return `id`, or `id~N` if it has been used before."""
@@ -424,14 +434,14 @@ def _digest(id: str) -> int:
 
 
 def agent_of_file(name: str) -> str:
-    """Return the name of a file without its extensions and without a final `.N`."""
+    """Return the name of a file without its extensions, and without a number at the end such as `.2`."""
     while name.lower().endswith(_EXTENSIONS):
         name = name[: name.rindex(".")]
     return _PART_NUMBER.sub("", name)
 
 
 def agent_of_model(model: str) -> str:
-    """Return the name of a model without its provider. For a fine-tuned model, return `ft-` and the base model."""
+    """Return the name of a model without its provider. A fine-tuned model becomes `ft-` and its base model."""
     name = model.rsplit("/", 1)[-1]
     if name.startswith("ft:"):
         base = name.split(":")[1]

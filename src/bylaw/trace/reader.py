@@ -1,4 +1,4 @@
-"""Reads trajectories from a file in any supported format. The first bytes show the format."""
+"""Reads trajectories from a file in any supported format. The format is detected from the first bytes."""
 
 import importlib
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from bylaw.trace.event import Trajectory
 from bylaw.trace.source import Columns, RemoteFile, Source, log_file
 
 BY_RECORD = frozenset(("openai", "tau1", "tau2"))
-"""Formats with one conversation per record. Unwanted records need not be decoded."""
+"""Formats with one conversation per record. Records that are not needed are not decoded."""
 READERS: dict[Format, str] = {
     "openai": "openai",
     "tau1": "tau",
@@ -47,7 +47,7 @@ class Look(Struct, frozen=True):
     format: Format
     layout: Layout
     single: bool = False
-    """Whether the document is a single conversation, as a list of messages."""
+    """Whether the document is a single conversation, given as a list of messages."""
 
 
 def read(
@@ -59,15 +59,18 @@ def read(
 ) -> Iterator[Trajectory | RecordError]:
     """Yield the trajectories of a file in order, and an error for each unreadable record.
 
-    Raise FormatError if nothing can be read. `agent` overrides the agent in the file. Ids are the source's own or
-    `file#position`. `Identities` makes them unique across files. `share` is a pair `(k, n)`: yield only every n-th
-    trajectory, starting with the k-th.
+    Raise FormatError if nothing can be read. `agent` overrides the agent named in the file. An id is the source's own
+    id or `file#position`. Use `Identities` to make ids unique across files. `share` is a pair `(k, n)`: yield only
+    every n-th trajectory, starting with the k-th.
     """
     return read_source(Source(log_file(path), agent, share, columns=columns or Columns()))
 
 
 def read_source(source: Source, found: Look | None = None) -> Iterator[Trajectory | RecordError]:
-    """Yield the trajectories of a file or part. For a part, pass `found`, because its format may be undetectable."""
+    """Yield the trajectories of a file or part of a file.
+
+    For a part, pass the format as `found`, because it may be impossible to detect there.
+    """
     found = found or look(source)
     # Import each reader only when it is needed.
     reader: Any = importlib.import_module(f"bylaw.trace.readers.{READERS[found.format]}")
@@ -97,7 +100,7 @@ def look(source: Source) -> Look:
 
 
 def _head(source: Source) -> tuple[bytes, bool, str]:
-    """Return the start of a file, whether it is the whole file, and why the file ends there if it is damaged."""
+    """Return the start of a file, and whether this is the whole file. If the file is damaged there, also return why."""
     head = b""
     for chunk in source.chunks():
         if isinstance(chunk, str):
@@ -109,7 +112,7 @@ def _head(source: Source) -> tuple[bytes, bool, str]:
 
 
 def _look_at_lines(text: bytes, whole: bool) -> Look | None:
-    """Return the format of a file with one record per line. The first line with a recognisable format decides."""
+    """Return the format of a file with one record per line. The first line whose format is recognisable decides."""
     lines = text.split(b"\n", 40)
     if not whole or len(lines) > 40:
         lines.pop()
@@ -129,13 +132,14 @@ def _shape_of_line(line: bytes) -> Format | None:
 def _look_at_document(source: Source, text: bytes, whole: bool) -> Look | None:
     value: Any = None
     format: Format | None = None
-    # The first few keys usually suffice. Without a decisive key, assume plain messages.
+    # The first few keys usually suffice. If none of the keys identifies the format, assume plain messages.
     for size in (1 << 12, 1 << 16, len(text)):
         value = glimpse(text[:size])
         format = shape(value)
         if format not in {None, "openai"} or size >= len(text):
             break
-    # If the first line is longer than the bytes read, the file has one record per line if more lines follow.
+    # The first line may be longer than the bytes read. In that case, read on: if another line follows, the file has
+    # one record per line.
     first, goes_on = _first_line(source) if not whole and b"\n" not in text else (b"", False)
     if format is None and not whole and text.startswith(b"{"):
         format = _shape_of_object(first) if goes_on else None
@@ -149,14 +153,14 @@ def _look_at_document(source: Source, text: bytes, whole: bool) -> Look | None:
 
 
 def _first_line(source: Source) -> tuple[bytes, bool]:
-    """Return the first line of a file, and whether another line follows."""
+    """Return the first line of a file, and whether the file has another line."""
     lines = source.lines()
     first, second = next(lines, None), next(lines, None)
     return first[1] if isinstance(first, tuple) else b"", isinstance(second, tuple)
 
 
 def _shape_of_object(data: bytes) -> Format | None:
-    """Return the format of a document whose decisive keys are near the end."""
+    """Return the format of a document if the keys that identify it are near the end."""
     try:
         fields = msgspec.json.decode(data, type=dict[str, Raw])
     except (ValueError, RecursionError):

@@ -1,10 +1,9 @@
 """Reads arguments, contents and times in common log formats: JSON and printed Python values.
 
-If a JSON object has a repeated key, or two versions of a result differ, both values are kept. Neither is trusted,
-because an attacker could show one value to the tool and the other to Bylaw.
-
-Many frameworks convert a tool's result with `str`. The text is then `{'status': 'out', 'returned_on': None}` or
-`Loan(status='out', returned_on=None)` instead of JSON. Such text is parsed but never evaluated.
+If a JSON object has a repeated key, or two versions of a result differ, both values are kept. Neither value is
+trusted, because an attacker could show one to the tool and the other to Bylaw. Many frameworks convert a tool's result
+with `str`, so the text is `{'status': 'out', 'returned_on': None}` or `Loan(status='out', returned_on=None)` instead
+of JSON. Such text is parsed but never evaluated.
 """
 
 import ast
@@ -25,13 +24,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Contradicted(Struct, frozen=True):
-    """Several contradictory values of one field."""
+    """Several values of one field that contradict each other."""
 
     values: tuple[Any, ...]
 
 
 def decode_json(text: str | Raw) -> Any:
-    """Decode JSON. A repeated key with different values becomes `Contradicted`."""
+    """Decode JSON. If a key is repeated with different values, its value becomes `Contradicted`."""
     value: Any = _decode(text)
     if (value.__class__ is not dict and value.__class__ is not list) or names_stand_once(text, value):
         return value
@@ -44,21 +43,24 @@ def decode_json(text: str | Raw) -> Any:
 
 
 def names_stand_once(text: str | bytes | Raw, value: Any) -> bool:
-    """Whether no object in `text` has a repeated key. `value` is the decoded text. False if uncertain."""
+    """Whether no object in `text` has a repeated key.
+
+    Returns False if this is uncertain. `value` is the decoded text.
+    """
     if isinstance(text, str):
         count, has_escaped = text.count(":"), "\\u003" in text
     else:
         plain = bytes(text)
         count, has_escaped = plain.count(b":"), b"\\u003" in plain
-    # Every key has a colon after it, and the encoded value contains each key once.
+    # Every key is followed by a colon, and the encoded value contains each key once.
     if value.__class__ is dict and count == len(value):
         return True
-    # An escaped colon could replace a missing one.
+    # An escaped colon could hide that another colon is missing.
     return not has_escaped and count == _encode(value).count(b":")
 
 
 def record_of(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object from pairs, which may repeat a key."""
+    """Build an object from pairs in which a key may be repeated."""
     record: dict[str, Any] = {}
     for name, value in pairs:
         record[name] = either(record[name], value) if name in record else value
@@ -66,7 +68,7 @@ def record_of(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def either(one: Any, other: Any) -> Any:
-    """Combine two values of one field. If they differ, return both."""
+    """Combine two values of one field. If the values differ, return a `Contradicted` with both."""
     told = [*one.values] if isinstance(one, Contradicted) else [one]
     # Python considers True and 1 equal.
     if not any(value == other and isinstance(value, bool) is isinstance(other, bool) for value in told):
@@ -75,7 +77,7 @@ def either(one: Any, other: Any) -> Any:
 
 
 def merged(one: Any, other: Any) -> Any:
-    """Merge two records of the same object. If two values of a field differ, keep both."""
+    """Merge two records of one object. If two values of a field differ, keep both."""
     if isinstance(one, dict) and isinstance(other, dict):
         ours, theirs = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
         shared = {name: merged(value, theirs[name]) for name, value in ours.items() if name in theirs}
@@ -90,7 +92,7 @@ def merged(one: Any, other: Any) -> Any:
 
 
 def values_inside(value: Any) -> list[Any]:
-    """Return a value and all nested values, without the names of fields."""
+    """Return a value and all values nested in it. Field names are left out."""
     parts: list[Any] = [value]
     for part in parts:
         if isinstance(part, Mapping):
@@ -105,7 +107,7 @@ def holds_contradiction(value: Any) -> bool:
 
 
 def read_json(recorded: Any) -> Any:
-    """Decode JSON text. Return anything else unchanged."""
+    """Decode the value if it is JSON text. Return any other value unchanged."""
     try:
         return msgspec.json.decode(recorded) if isinstance(recorded, str) else recorded
     except (msgspec.DecodeError, RecursionError):
@@ -115,18 +117,18 @@ def read_json(recorded: Any) -> Any:
 NOT_CAPTURED = "arguments were not captured"
 EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
-"""Numbers outside this range are not seconds. They are milliseconds, nanoseconds, or invalid."""
+"""Numbers outside this range cannot be seconds. They are milliseconds, microseconds, nanoseconds or invalid."""
 RECENT = datetime(1990, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp()
-"""The range of plausible seconds. A larger number is read as milliseconds or microseconds within this range."""
+"""The range of plausible seconds. A larger number is read in the smaller unit that brings it into this range."""
 _FIGURES = 16
-"""The number of digits in a time in microseconds."""
+"""The number of digits of a time in microseconds."""
 TEXTS = frozenset(("text", "input_text", "output_text", "refusal"))
-"""Types of parts with the speaker's own words."""
+"""Types of parts that contain the speaker's own text."""
 decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
-    """Convert arguments that are not an object. Also return any error."""
+    """Convert arguments that are not an object. Return the arguments and any error."""
     if type(recorded) is not str:
         if recorded is None:
             return {}, NOT_CAPTURED
@@ -134,7 +136,7 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
             return {}, f"arguments are not an object but `{type(recorded).__name__}`"
     try:
         given = decode_object(recorded)
-        # Every key has a colon after it. If there are as many colons as keys, no key is repeated.
+        # Every key is followed by a colon. If there are as many colons as keys, no key is repeated.
         if type(recorded) is str and recorded.count(":") == len(given):
             return given, ""
         twice = repeated_key(recorded, given)
@@ -149,9 +151,9 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
 
 
 def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None) -> str:
-    """Return a key that occurs twice in the same JSON object, or an empty string. Pass the decoded JSON if you have it.
+    """Return a key that occurs twice in one JSON object, or an empty string.
 
-    Parsers differ in how they read such an object.
+    Parsers differ in how they read a repeated key. Pass the decoded JSON if you have it, to save time.
     """
     try:
         is_once = names_stand_once(text, msgspec.json.decode(text) if decoded is None else decoded)
@@ -173,12 +175,12 @@ def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None)
 
 
 def text_id(id: Any) -> str:
-    """Return an id as text, or an empty string if there is none."""
+    """Return an id as text, or an empty string if there is no id."""
     return "" if id is None else str(id)
 
 
 def read_content(recorded: Any) -> str | Raw:
-    """Convert a tool result that is not text. Parts are joined into one string. Other values become JSON."""
+    """Convert a tool result that is not text. Parts are joined into one string. Any other value becomes JSON."""
     if recorded is None:
         return ""
     if isinstance(recorded, str | Raw):
@@ -200,7 +202,7 @@ def shown(part: Any) -> str | None:
 
 
 def part_text(part: Any) -> str | None:
-    """Return the text of a part. Return an empty string for images and similar parts, and None for an unknown part."""
+    """Return the text of a part. Return an empty string for images and the like, and None for an unknown part."""
     match part:
         case str():
             return part
@@ -239,7 +241,7 @@ def plain_text(content: Any) -> str:
 
 
 def utc(time: float | None) -> datetime | None:
-    """Convert seconds since the epoch to a date and time. Return None if they are missing or out of range."""
+    """Convert seconds since the epoch to a date and time in UTC. Return None if they are missing or out of range."""
     try:
         return datetime.fromtimestamp(time, UTC) if time is not None else None
     except (ValueError, OverflowError, OSError):
@@ -247,16 +249,17 @@ def utc(time: float | None) -> datetime | None:
 
 
 def seconds(recorded: Any) -> float | None:
-    """Convert a time to seconds since the epoch. Return None if it cannot be read. Times without a zone are in UTC.
+    """Convert a time to seconds since the epoch, or return None if it cannot be read.
 
-    Reads ISO 8601, e-mail dates, and numbers of seconds, milliseconds or microseconds.
+    Accepts ISO 8601, e-mail dates, and numbers of seconds, milliseconds or microseconds. Times without a zone are
+    taken as UTC.
     """
     if isinstance(recorded, str) and len(recorded) > len("20260101") and recorded.isdecimal():
         recorded = int(recorded) if len(recorded) <= _FIGURES else None
     if isinstance(recorded, int | float):
         if EARLIEST <= recorded <= LATEST:
             return float(recorded)
-        # Multiply rather than divide. Integers of any size can be compared, but very large ones cannot be divided.
+        # Multiply instead of dividing: Python can compare integers of any size, but cannot divide very large integers.
         parts = (1e3, 1e6)
         return next((recorded / part for part in parts if RECENT[0] * part <= recorded <= RECENT[1] * part), None)
     if not isinstance(recorded, str):
@@ -277,7 +280,7 @@ def seconds(recorded: Any) -> float | None:
 
 
 LONGEST = 1 << 20
-"""The maximum length of text to read, in characters. Longer text is left unchanged."""
+"""The maximum length of a text to parse, in characters. Longer text is left unchanged."""
 
 _FIELD = re.compile(r"\s*[A-Za-z_]\w*=")
 _NEXT_FIELD = re.compile(r"(?<=[^\s,(])\s+(?=[A-Za-z_]\w*=)")
@@ -296,15 +299,16 @@ _ZONES = {"TzInfo", "timezone", "tzutc", "ZoneInfo"}
 
 
 class NotPython(Exception):
-    """The text is not a printed Python value."""
+    """Raised if the text is not a printed Python value."""
 
 
 def read_python(text: str) -> Any:
-    """Return the value that Python printed as `text`. Raise NotPython if `text` is not printed data."""
+    """Return the value that Python printed as `text`. Raise NotPython if `text` is not a printed value."""
     if len(text) > LONGEST:
         raise NotPython
     try:
-        # Translate plain literals to JSON quickly. Other values fail here and are read below.
+        # Try to translate the text to JSON, which is fast for plain literals. Other values fail here and are parsed
+        # below.
         return decode_json(_PLAIN.sub(_as_json, text))
     except (msgspec.DecodeError, RecursionError):
         pass
@@ -314,7 +318,7 @@ def read_python(text: str) -> Any:
         # Pydantic's `str` separates fields with spaces.
         source = f"fields({_NEXT_FIELD.sub(', ', source)})"
     try:
-        # The brackets are needed, because several values with commas are not a single value.
+        # The brackets are required, because several values with commas between them are not a single value.
         (value,) = _read(parse_python(f"[{source}]", mode="eval").body, literals)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise NotPython from None
@@ -322,7 +326,10 @@ def read_python(text: str) -> Any:
 
 
 def _tokens(text: str, literals: list[Any]) -> Iterator[str]:
-    """Yield Python code in which `_[N]` replaces each string or number, and `_(` replaces each enumeration member."""
+    """Yield the text as Python code.
+
+    `_[N]` replaces each string or number, and `_(` replaces each enumeration member.
+    """
     at = 0
     while at < len(text):
         found = _TOKEN.match(text, at)
@@ -359,7 +366,7 @@ def _read(node: ast.expr, literals: list[Any]) -> Any:
 
 
 def _object(name: str, items: list[ast.expr], named: list[tuple[str, ast.expr]], literals: list[Any]) -> Any:
-    """Return the data in an object's repr: its fields or contents."""
+    """Return the data in an object's repr: the object's fields or contents."""
     short = name.rpartition(".")[2]
     if short in _CLOCKS:
         zoned = {field: _zone(each, literals) if field == "tzinfo" else _read(each, literals) for field, each in named}
@@ -399,7 +406,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _zone(node: ast.expr, literals: list[Any]) -> timezone | None:
-    """Return a time zone, which is UTC or an offset in seconds. Other names have no offset."""
+    """Return a time zone, which is UTC or an offset in seconds. The offset of other names is unknown."""
     match node:
         case ast.Constant(None):
             return None
@@ -435,7 +442,7 @@ def _unquoted(quoted: str) -> str:
 
 
 def _number(written: str) -> int | float:
-    # Python does not read longer numbers, and no tool returns them.
+    # Python does not parse longer numbers, and no tool returns them.
     if len(written) > 4000:
         raise NotPython
     return int(written) if written.lstrip("-").isdigit() else float(written)

@@ -1,4 +1,7 @@
-"""Reads plain or compressed logs as bytes: by line, whole, or in part. Damaged files are read as far as possible."""
+"""Reads plain or compressed logs as bytes: by line, as a whole, or in part.
+
+A damaged file is read as far as possible.
+"""
 
 import bz2
 import importlib
@@ -32,7 +35,7 @@ class RemoteFile(Struct, frozen=True):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The path without its protocol."""
+        """The parts of the path, without the protocol."""
         return PurePosixPath(self.url.partition("://")[2]).parts or (self.url,)
 
     def open(self, size: int) -> "io.BufferedReader[Any]":
@@ -44,7 +47,7 @@ class RemoteFile(Struct, frozen=True):
             _refuse(self.url, error)
 
     def info(self) -> dict[str, Any]:
-        """Return the size and times from the storage."""
+        """Return the size and times that the storage reports."""
         try:
             return _system(self.url).info(self.url)
         except Exception as error:
@@ -55,7 +58,7 @@ LogFile = Path | RemoteFile
 
 
 class StreamOver(io.RawIOBase):
-    """Reads from another stream and closes it too."""
+    """A stream that reads from another stream, and closes that stream too."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -98,13 +101,15 @@ def log_file(given: "str | PathLike[str] | RemoteFile") -> LogFile:
 
 
 def is_url(given: str) -> bool:
-    """Whether this is a URL for fsspec."""
+    """Whether this is a URL that fsspec can open."""
     protocol, mark, _ = given.partition("://")
     return bool(mark) and protocol.isalnum()
 
 
 def find_remote(url: str, endings: Sequence[str]) -> list[RemoteFile]:
-    """Return the files at a URL: one file, a folder's files with these endings, or the files that match a pattern."""
+    """Return the files at a URL: a single file, the files in a folder that have these endings, or the files that match
+    a pattern.
+    """
     system = _system(url)
     try:
         if any(mark in url for mark in "*?["):
@@ -120,7 +125,7 @@ def find_remote(url: str, endings: Sequence[str]) -> list[RemoteFile]:
 
 
 def open_bytes(path: LogFile, size: int) -> "io.BufferedReader[Any]":
-    """Open a log without unpacking it."""
+    """Open a log without decompressing it."""
     return path.open(size) if isinstance(path, RemoteFile) else io.BufferedReader(io.FileIO(path), size)
 
 
@@ -130,7 +135,7 @@ def size_of(path: LogFile) -> int:
 
 
 def stamp_of(path: LogFile) -> tuple[str, int, str]:
-    """Return a stamp that changes with the log: its name, size, and modification time or storage tag."""
+    """Return a stamp that changes if the log changes: its name, its size, and its modification time or storage tag."""
     if isinstance(path, RemoteFile):
         info = path.info()
         marks = (info.get(name) for name in ("ETag", "etag", "md5Hash", "mtime", "LastModified", "updated", "created"))
@@ -160,20 +165,20 @@ def _refuse(url: str, error: Exception) -> NoReturn:
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 11
-"""The number of compressed bytes to read at a time. Even with zstd, they unpack to at most 64 MB."""
+"""The number of compressed bytes to read at a time. Even with zstd, they decompress to at most 64 MB."""
 
 
 T = TypeVar("T")
 
 CHUNK = 1 << 20
 UNOPENED = "cannot read: "
-"""The start of the error for a log that could not be opened. A retry may succeed."""
+"""The start of the error message for a log that could not be opened. Trying again may succeed."""
 LONGEST_LINE = 128 << 20
 """The maximum size of a record in bytes. Larger records are reported and skipped."""
 LARGEST_UNPACKED = 256 << 20
 UNPACKED_RATIO = 100
-"""The size limit of an unpacked document, in bytes or as a multiple of the packed size. JSON usually shrinks to between
-a tenth and a fiftieth of its size.
+"""The maximum size of a decompressed document, in bytes or as a multiple of the compressed size. JSON usually
+compresses to between a tenth and a fiftieth of its size.
 """
 _GZIP = b"\x1f\x8b"
 _BZIP = b"BZh"
@@ -185,14 +190,14 @@ class Span(Struct, frozen=True):
 
     start: int
     end: int
-    """The exclusive end. Both positions are in bytes or, for Parquet, in row groups."""
+    """The position after the last byte or, for Parquet, after the last row group."""
     line: int = 1
     index: int = 0
-    """The number of records before the span."""
+    """The number of records in the file before this span."""
 
 
 class Columns(Struct, frozen=True):
-    """The columns of a table. If a name is empty, default names are tried."""
+    """The names of a table's columns. If a name is empty, default names are tried."""
 
     messages: str = ""
     id: str = ""
@@ -200,18 +205,18 @@ class Columns(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True, dict=True):
-    """A file with conversations."""
+    """A file that contains conversations."""
 
     path: LogFile
     agent: str | None = None
     """Overrides the agent named in the file."""
     share: tuple[int, int] = (0, 1)
-    """`(k, n)`: read only every n-th record, starting with the k-th."""
+    """A pair `(k, n)`: read only every n-th record, starting with the k-th."""
     span: Span | None = None
-    """The part of the file to read, or None for the whole file. A compressed file has no parts."""
+    """The span of the file to read, or None for the whole file. A compressed file cannot be read in spans."""
     columns: Columns = Columns()
     called: str = ""
-    """The name for ids. The default is the file's name."""
+    """The name to use in ids. By default, it is the file's name."""
 
     def wanted(self, records: Iterable[T]) -> Iterator[T]:
         first, every = self.share
@@ -223,11 +228,11 @@ class Source(Struct, frozen=True, dict=True):
 
     @cached_property
     def agent_by_name(self) -> str:
-        """The agent for records that do not name one."""
+        """The agent for records that do not name an agent."""
         return agent_of_file(self.path.name)
 
     def fault(self, index: int, why: str, line: int = 0) -> RecordError:
-        """Return an error at a line, counted from 1, or at a record of a document, counted from 0."""
+        """Return an error at a line (counted from 1) or at a record of a document (counted from 0)."""
         return RecordError(why, place=f"{self.path}:{line}" if line else f"{self.path}#{index}")
 
     @property
@@ -236,7 +241,7 @@ class Source(Struct, frozen=True, dict=True):
             return isinstance(stream.raw, _Unpacked)
 
     def open(self) -> "io.BufferedReader[Any]":
-        """Open the content. Files in gzip, bzip2 and zstd are unpacked."""
+        """Open the content. Files in gzip, bzip2 and zstd are decompressed."""
         try:
             plain = open_bytes(self.path, CHUNK)
             if self.span is not None:
@@ -258,9 +263,9 @@ class Source(Struct, frozen=True, dict=True):
         return plain
 
     def chunks(self) -> Iterator[bytes | str]:
-        """Yield the content in pieces. If the stream is damaged, the last piece is a `str` that gives the reason."""
+        """Yield the content in pieces. If the stream is damaged, the last piece is a `str` with the reason."""
         with self.open() as stream:
-            # Start small, because format detection must not read the whole file.
+            # Start with small pieces, because format detection must not read the whole file.
             size = 1 << 16
             while True:
                 try:
@@ -291,7 +296,7 @@ class Source(Struct, frozen=True, dict=True):
                 yield self.fault(0, _broken(error), number + 1)
 
     def document(self) -> tuple[bytes, str]:
-        """Return the whole content. If it ends early, also return the reason."""
+        """Return the whole content and, if the file ends early, the reason."""
         with self.open() as stream:
             if not isinstance(stream.raw, _Unpacked):
                 return stream.read().removeprefix(_BOM), ""
@@ -323,7 +328,10 @@ class _Slice(StreamOver):
 
 
 class _Unpacked(StreamOver):
-    """Unpacks a stream of one or more members. If the stream is damaged, the data before the damage comes first."""
+    """Decompresses a stream of one or more members.
+
+    If the stream is damaged, the data before the damage is yielded first.
+    """
 
     def __init__(
         self, packed: "io.BufferedReader[Any]", kind: str, new: Callable[[], Any], error: type[Exception]
@@ -331,7 +339,7 @@ class _Unpacked(StreamOver):
         super().__init__(packed)
         self._kind, self._new, self._error = kind, new, error
         self._unpack: Any = None
-        """The decompressor for the current member, or None between members."""
+        """The decompressor of the current member, or None between members."""
         self._fault: Exception | None = None
         self._ready = memoryview(b"")
 
@@ -360,8 +368,8 @@ class _Unpacked(StreamOver):
                 yield self._unpack.decompress(given)
             except self._error as error:
                 self._fault = error
-                # zlib returns nothing from a piece with an error. If the checksum at the end is wrong, a small file
-                # would be lost entirely.
+                # zlib returns no data from a piece with an error. If the checksum at the end is wrong, a small file
+                # would be lost completely.
                 if before is not None:
                     with suppress(zlib.error):
                         for at in range(len(given)):

@@ -15,9 +15,9 @@ from bylaw.trace.recorded_value import read_arguments, read_content
 
 
 def is_users(name: str | None, tool_call_id: Any = None) -> bool:
-    """Whether a message with the role `user` is from the user.
+    """Whether a message with the role `user` really comes from the user.
 
-    A message with a `name` may be from another person or an agent. A message with a `tool_call_id` is a tool's result.
+    If it has a `name`, it may come from another person or agent. If it has a `tool_call_id`, it is a tool's result.
     """
     return not name and tool_call_id in (None, "")
 
@@ -34,29 +34,29 @@ class Transcript:
         self.events: list[Event] = []
         self.instructions: list[str] = []
         self.decided = 0
-        """The number of decided events. A later result cannot mark these calls as refused."""
+        """The number of events that a shield has already decided. A later result cannot mark these calls as refused."""
         self.turn = -1
         self.time: float | None = None
-        """The time of the next events, if known."""
+        """The time of the events that are added next, if known."""
         self.open: dict[int, Call] = {}
         self._steps: dict[str, list[int]] = {}
-        """The steps of calls, keyed by id. Some calls may be answered or withdrawn."""
+        """The steps of calls, keyed by id. Some of these calls may have been answered or withdrawn."""
         self._named = 0
-        """The number of events that `_steps` covers."""
+        """The number of events that are already in `_steps`."""
         self.answered: set[str] = set()
         self.closed: dict[str, int] = {}
-        """The steps of closed calls, keyed by id. A late result is still accepted."""
+        """The steps of closed calls, keyed by id. Late results of these calls are still accepted."""
         self.returned: set[str] = set()
-        """Tools that have returned a result."""
+        """Tools that have already returned a result."""
         self.tells_refusal = False
-        """Whether the result alone marks the call as refused."""
+        """Whether the text of a result is enough to mark its call as refused."""
 
     def begin_turn(self) -> None:
-        """Start a new turn. Events in the same turn are simultaneous."""
+        """Start a new turn. Events in one turn are treated as simultaneous."""
         self.turn += 1
 
     def instruct(self, text: str) -> None:
-        """Add a system or developer prompt, unless it was added before."""
+        """Add a system or developer prompt, unless the same prompt was added before."""
         if text and text not in self.instructions:
             self.instructions.append(text)
 
@@ -68,8 +68,8 @@ class Transcript:
     def hear(self, text: str, agent: str = "", *, whole: bool = True, name: str = "") -> None:
         """Add a message with the role `user`.
 
-        Its words are unknown if the message is empty or has another person's `name`. They are also unknown if the
-        message includes a voice note, picture or file (not `whole`).
+        The user's text is unknown if the message is empty or has another person's `name`. It is also unknown if the
+        message is not `whole`, because it includes a voice note, picture or file.
         """
         has_words = bool(text) and not text.isspace() and is_users(name)
         if has_words:
@@ -78,11 +78,11 @@ class Transcript:
             self.leave_out("user", agent)
 
     def leave_out(self, by: Party = "agent", agent: str = "") -> None:
-        """Add a message without recorded words."""
+        """Add a message whose text was not recorded."""
         self.events.append(Message(by, "", self.turn, agent, self.time, captured=False))
 
     def call(self, tool: str, arguments: Any, id: str = "", by: Party = "agent", agent: str = "") -> Call:
-        """Add a tool call with its recorded arguments to the current turn."""
+        """Add a tool call, with its arguments as recorded, to the current turn."""
         given, fault = (cast("dict[str, Any]", arguments), "") if type(arguments) is dict else read_arguments(arguments)
         call = Call(tool, given, id, by, self.turn, agent, fault, self.time)
         self._wait(call)
@@ -106,7 +106,7 @@ class Transcript:
         *,
         is_decided: bool = False,
     ) -> None:
-        """Add a tool result to its call. If the call `is_decided`, the result cannot mark the call as refused."""
+        """Add a tool result to its call. If the call `is_decided`, the result cannot mark it as refused."""
         waiting, step = self.open, None
         if id and len(waiting) == 1:
             ((step, call),) = waiting.items()
@@ -123,13 +123,13 @@ class Transcript:
                 self.answered.add(id)
             is_final = is_decided or step < self.decided
             if type(content) is str and not is_final and tells_refusal(content) and not call.refused:
-                # Logs keep the refusal as a result. They do not record that the call was not executed.
+                # Logs store a refusal as a result, and do not record that the call was not executed.
                 self.events[step] = replace(call, refused=True, refused_by_result=True)
                 self.tells_refusal = True
         if type(content) is not str:
             content = read_content(content)
         elif content.startswith(f"{MAY_BE_DONE} ("):
-            # A shield wrote this instead of the result.
+            # A shield wrote this text instead of the tool's result.
             captured = False
         self.events.append(Result(step, content, error, captured, tool, agent, self.time, refused))
 
@@ -139,13 +139,13 @@ class Transcript:
             self.events[-1] = self.open[len(self.events) - 1] = replace(call, **told)
 
     def waits_for(self, id: str = "") -> bool:
-        """Whether a call is waiting for its result. If `id` is given, only this call is considered."""
+        """Whether any call is waiting for its result. If `id` is given, consider only the call with this id."""
         if not id:
             return bool(self.open)
         return bool(self._waiting_as(id))
 
     def resume(self, events: Iterable[Event]) -> None:
-        """Continue after these events. Their calls without results are still waiting."""
+        """Continue after these events. Calls among them that have no result are still waiting."""
         for event in events:
             if isinstance(event, Result):
                 call = self.open.pop(event.call, None) if event.call is not None else None
@@ -158,15 +158,15 @@ class Transcript:
             self.add(event)
 
     def withdraw(self, tool: str, arguments: dict[str, Any], id: str = "") -> bool:
-        """Remove the agent's last unanswered call of this tool with these arguments, and the rest of the turn.
+        """Remove the agent's last unanswered call of this tool with these arguments, and the rest of its turn.
 
-        Only the latest turn with unanswered calls is searched. If several calls match, the one with this id is removed.
-        A call with a different id never matches. Return False if no call matches, or if a message or call followed the
-        turn. In that case, the call may already have been executed.
+        Only the latest turn with unanswered calls is searched. If several calls match, the call with this id is
+        removed. A call with a different id never matches. Return False if no call matches, or if a message or call
+        followed the turn, because the call may then already have been executed.
         """
         waiting, start, turn = self.open, None, None
         for step, call in reversed(waiting.items()):
-            # The last call is in the latest turn.
+            # The last call belongs to the latest turn.
             turn = call.turn if turn is None else turn
             if call.turn != turn:
                 break
@@ -184,14 +184,14 @@ class Transcript:
         return True
 
     def waiting_since(self, step: int) -> int:
-        """Return the first step, but at least `step`, from which all events are the agent's unanswered calls."""
+        """Return the first step, not before `step`, from which all events are the agent's unanswered calls."""
         start = len(self.events)
         while start > step and start - 1 in self.open and self.open[start - 1].by == "agent":
             start -= 1
         return start
 
     def take_back(self, start: int) -> list[Event]:
-        """Remove and return the events from `start` on. They are calls and the messages of their turn."""
+        """Remove and return the events from `start` on, which are calls and the messages of their turn."""
         taken, waiting = self.events[start:], self.open
         del self.events[start:]
         self._named = min(self._named, start)
@@ -200,14 +200,17 @@ class Transcript:
         return taken
 
     def add(self, event: Event) -> None:
-        """Add an existing event to the current turn or a later one."""
+        """Add an existing event to the current turn, or to a later turn."""
         if isinstance(event, Call):
             self._wait(event)
         else:
             self.events.append(event)
 
     def close(self, step: int) -> None:
-        """Stop waiting for the result of the call at `step`. A late result with the call's id is still accepted."""
+        """Stop waiting for the result of the call at `step`.
+
+        A late result is still accepted if it has the call's id.
+        """
         call = self.open.pop(step, None)
         if call is not None and call.id:
             self.closed[call.id] = step
@@ -221,20 +224,20 @@ class Transcript:
         steps, waiting = self._steps.get(id), self.open
         if steps is None:
             return []
-        # Some hosts reuse call ids in every turn, so ignore answered calls.
+        # Ignore answered calls, because some hosts reuse call ids in every turn.
         steps[:] = [step for step in steps if step in waiting and waiting[step].id == id]
         return steps
 
     def _pair(self, id: str, tool: str, by: Party) -> int | None:
-        """Return the earliest unanswered call of the latest turn. Match it by id or, without an id, by order and tool.
+        """Return the earliest unanswered call of the latest turn.
 
-        A second result for an id belongs to no call. A result with an unknown id belongs to a call only if exactly one
-        call has no id.
+        The call is matched by id or, if the result has no id, by order and tool. A second result for an id belongs to
+        no call. A result with an unknown id belongs to a call only if exactly one call has no id.
         """
         waiting = self.open
         if id:
             named = self._waiting_as(id)
-            # If a result names another caller, it still belongs to the call with its id.
+            # A result that names another caller still belongs to the call with its id.
             same_id = [step for step in named if waiting[step].by == by] or named
             if same_id:
                 return self._first_of_latest_turn(same_id)
@@ -261,7 +264,7 @@ def chat_line(trajectory: Trajectory) -> bytes:
 
 
 def chat_record(trajectory: Trajectory) -> dict[str, Any]:
-    """Return the conversation as one record. Missing and repeated call ids are replaced."""
+    """Return the conversation as one record. Missing and repeated call ids are replaced with unique ids."""
     record: dict[str, Any] = {"id": trajectory.id}
     if trajectory.agent:
         record["agent"] = trajectory.agent
@@ -275,7 +278,7 @@ def _messages(trajectory: Trajectory) -> list[dict[str, Any]]:
     names: dict[int, str] = {}
     used: set[str] = set()
     answered = ""
-    """The id of an answered call. A result without a call becomes a second result of this call."""
+    """The id of an answered call. If a result has no call, it becomes a second result of this call."""
     for step, event in enumerate(trajectory.events):
         if isinstance(event, Result):
             name = names.get(event.call) if event.call is not None else None
@@ -304,7 +307,7 @@ def _messages(trajectory: Trajectory) -> list[dict[str, Any]]:
 
 
 def _call(call: Call, name: str) -> dict[str, Any]:
-    # Unusable arguments must stay unusable when they are read back.
+    # Write unusable arguments so that they are still unusable when read back.
     arguments = None if call.fault else _encode(call.arguments).decode()
     told = {"id": name, "type": "function", "function": {"name": call.tool, "arguments": arguments}}
     told |= {"refused": True} if call.refused else {}
@@ -315,7 +318,7 @@ def _call(call: Call, name: str) -> dict[str, Any]:
 
 
 def _result(result: Result, name: str) -> dict[str, Any]:
-    # Write the data as text, because a list of strings would be read as parts.
+    # Write the data as text, because a list of strings would be read as message parts.
     content = result.content if isinstance(result.content, str) else bytes(result.content).decode()
     message: dict[str, Any] = {"role": "tool", "tool_call_id": name, "name": result.tool, "content": content}
     if result.error is not None:

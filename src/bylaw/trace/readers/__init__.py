@@ -1,1 +1,4 @@
-"""One module per format. Each yields trajectories, and an error for each unreadable record. Start at `chat`."""
+"""One module per log format.
+
+Each module yields trajectories, and an error for each unreadable record. Start at `chat`.
+"""

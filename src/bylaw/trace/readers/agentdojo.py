@@ -1,8 +1,8 @@
 """Reads AgentDojo runs, which test assistants against prompt injection.
 
-The first message is the user's request. A defence may add messages with the user's role, such as the repeated request.
-It may also put symbols around every result and announce them in the system prompt. The result is then the text between
-the symbols.
+The first message is the user's request. A defence may add messages with the user's role, such as a repetition of the
+request. A defence may also put symbols around every result and announce these symbols in the system prompt. The reader
+removes the symbols from the results.
 """
 
 import re
@@ -25,13 +25,13 @@ FORMAT = "agentdojo"
 
 
 class DojoMessage(ChatMessage, gc=False):
-    """A chat message. A result includes its call."""
+    """A chat message. The message of a result also contains the call."""
 
     tool_call: ToolCall | None = None
 
 
 class DojoRun(Struct, gc=False):
-    """A task that was run with one attack or with none."""
+    """One run of a task, with one attack or without an attack."""
 
     messages: list[DojoMessage]
     suite_name: str
@@ -71,7 +71,7 @@ def _run(source: Source, record: Record) -> Trajectory:
             "attack": run.attack_type if attacked else None,
             "injections": run.injections or {},
             "utility": run.utility,
-            # Without an attack, `security` is meaningless.
+            # Without an attack, the value of `security` has no meaning.
             "attack_succeeded": run.security if attacked else None,
             "error": run.error,
         },
@@ -79,7 +79,7 @@ def _run(source: Source, record: Record) -> Trajectory:
 
 
 def _as_chats(messages: Iterable[DojoMessage]) -> Iterator[DojoMessage]:
-    """Yield the messages as chat messages, without additions by a defence."""
+    """Yield the run's messages as chat messages. Messages that a defence added are left out."""
     marks: list[str] = []
     has_asked = False
     for message in messages:
@@ -95,7 +95,7 @@ def _as_chats(messages: Iterable[DojoMessage]) -> Iterator[DojoMessage]:
 
 
 _MARK = re.compile(r"(?<![^\s`'\"])[^\w\s`'\".,;:!?-]{2,8}(?![^\s`'\".,;:!?])")
-"""Matches a symbol that is on its own in a system prompt."""
+"""Matches a symbol that stands alone in a system prompt."""
 
 
 def _answer(message: DojoMessage, marks: Iterable[str]) -> DojoMessage:

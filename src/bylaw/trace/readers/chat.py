@@ -35,7 +35,7 @@ class Function(Struct, gc=False):
 
 
 class ToolCall(Struct, gc=False):
-    """A tool call, either in OpenAI's format with a `function`, or in a flat format."""
+    """A tool call in OpenAI's format, which has a `function`, or in a flat format."""
 
     id: Id = None
     function: Function | str | None = None
@@ -47,16 +47,16 @@ class ToolCall(Struct, gc=False):
     refused: bool = False
     """Whether the call was refused before it was executed. `bylaw log export` writes this field and the next four."""
     approved: Any = None
-    """The reviewer's approval. Values in a different form are ignored."""
+    """The reviewer's approval. An approval in an unknown format is ignored."""
     looked_up: Any = None
     card: Any = None
-    """The card shown to the user instead of the call."""
+    """The card that was shown to the user instead of executing the call."""
     vouched: Any = None
-    """The host's new context, starting with this call."""
+    """The new context from the host, valid from this call on."""
 
 
 class ChatMessage(Struct, gc=False):
-    """A message of any role. Other fields are skipped."""
+    """A message with any role. Unknown fields are skipped."""
 
     role: str | None = None
     content: Any = None
@@ -79,25 +79,25 @@ class ChatMessage(Struct, gc=False):
     output: Any = None
     input: Any = None
     action: Any = None
-    """The action of a built-in tool in the Responses API. Patches have an `operation` instead."""
+    """The action of a built-in tool in the Responses API. For a patch, `operation` contains the action."""
     operation: Any = None
     time: str | float | None = None
     timestamp: str | float | None = None
     created_at: Any = None
     captured: bool = True
-    """Whether the message or result was recorded with its content."""
+    """Whether the text of the message, or the content of the result, was recorded."""
     refused: Any = None
     """For a failed result, whether the tool had no effect. `bylaw log export` writes this field and the next three."""
     turn: int | None = None
-    """The turn, if the order of messages does not show it."""
+    """The number of the turn, if the order of messages does not show it."""
     confirmation: Any = None
     """The user's answer to a card."""
     handover: Any = None
-    """The host's new context after a change of principal."""
+    """The new context from the host after a change of principal."""
 
     @property
     def told_time(self) -> Any:
-        """The time in the log's own format, if recorded."""
+        """The recorded time in the log's own format, or None if no time was recorded."""
         told = self.time if self.time is not None else self.timestamp
         return told if told is not None else self.created_at
 
@@ -106,10 +106,10 @@ _WITHOUT_CALLS = frozenset(("system", "developer", "tool", "function"))
 
 
 def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id: str = "tool_call_id") -> None:
-    """Add messages to the transcript. `result_id` is the field with the id of a result's call."""
+    """Add messages to the transcript. `result_id` names the field of a result that contains the id of its call."""
     by_id = result_id == "id"
     batch = False
-    # A tau2 run and its world use different clocks.
+    # A tau2 run and its database use different clocks, so ignore the times of messages.
     timed = not by_id
     for position, message in enumerate(without_copies(messages)):
         role = message.role
@@ -139,7 +139,7 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
                 _call(transcript, call, by, agent)
             if message.function_call is not None and by == "agent":
                 _call_legacy(transcript, message, message.function_call)
-            # An item from the Responses API. The calls after it are in the same turn.
+            # This is an item from the Responses API. The calls that follow it belong to its turn.
             batch = by == "agent" and message.type == "message"
         elif role in {"system", "developer"}:
             transcript.instruct(plain_text(message.content))
@@ -154,13 +154,13 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
 
 
 def _say(transcript: Transcript, message: ChatMessage, by: Party) -> None:
-    """Add a message: text, the user's answer to a card, or a change of principal."""
+    """Add a message, which is text, the user's answer to a card, or a change of principal."""
     text, agent = cast("str", message.content), message.agent or ""
     turn, time = transcript.turn, transcript.time
     if by == "user" and (given := _as(message.confirmation, Confirmation)) is not None:
         transcript.events.append(Message("user", "", turn, agent, time, confirmation=given))
     elif by == "user" and message.confirmation is None and message.handover is not None:
-        # Even if the context is unreadable, earlier messages are not from the new principal.
+        # Even if the new context is unreadable, the earlier messages did not come from the new principal.
         context: dict[str, Any] = _as(message.handover, dict[str, Any]) or {}
         transcript.events.append(Message("user", "", turn, agent, time, handover=context))
     elif by == "user" and (message.captured or message.confirmation is not None):
@@ -171,7 +171,7 @@ def _say(transcript: Transcript, message: ChatMessage, by: Party) -> None:
 
 
 def _as(recorded: Any, type: Any) -> Any:
-    """Convert a recorded value. Return None if its type is wrong."""
+    """Convert a recorded value to a type. Return None if the value does not fit the type."""
     try:
         return None if recorded is None else msgspec.convert(recorded, type)
     except msgspec.ValidationError:
@@ -182,7 +182,7 @@ def _call(transcript: Transcript, call: "ToolCall", by: Party, agent: str) -> No
     name, arguments = name_and_arguments(call)
     if not name:
         raise Malformed("a tool call has no name")
-    # The author of the message makes the call, whatever `requestor` says.
+    # The caller is the author of the message, whatever `requestor` says.
     transcript.call(name, arguments, text_id(call.id), by, agent)
     if call.refused:
         transcript.mark(refused=True)
@@ -212,7 +212,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         return
     content: Any = message.content
     agent = message.agent or ""
-    # If the message names no call, its parts may be results. If it names a call, its parts may be text from the tool.
+    # If the message does not name a call, its parts may be results. If it does, its parts are text from the tool.
     if content.__class__ is list and not id:
         for each in (answers := answers_in(content)):
             transcript.answer(each.content, each.id, each.tool, agent=agent, error=each.error)
@@ -221,7 +221,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
     error: Any = message.error if message.is_error is None else message.is_error
     complaint: Any = message.error
     if content in (None, "") and complaint.__class__ is dict:
-        # A failed call may have an error and no content.
+        # A failed call may have an error but no content.
         content = complaint.get("message", content)
     transcript.answer(
         content,
@@ -237,7 +237,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
 
 
 def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, position: int) -> None:
-    """Add content in parts. The parts are text, calls, results, or calls with their results."""
+    """Add content that consists of parts: text, calls, results, or calls with their results."""
     agent = message.agent or ""
     content: Any = message.content
     parts: list[Any] = content if content.__class__ is list else [content]
@@ -255,7 +255,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
             refused = each.refused or None
             transcript.answer(each.content, each.id, each.tool, agent=agent, error=each.error, refused=refused)
         if answers:
-            # The agent saw the result before the next part.
+            # The agent saw this result before it wrote the next part.
             transcript.begin_turn()
             answers.clear()
 
@@ -272,7 +272,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
         else:
             answer()
             if by == "agent":
-                # An unreadable part of an agent's message may be a call, so it is an error.
+                # An unreadable part of an agent's message is an error, because the part may be a call.
                 check_parts([part], f"message {position}")
                 if is_own_data(part):
                     transcript.leave_out("agent", agent)
@@ -286,7 +286,10 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
 
 
 def _repeats(calls: "Sequence[ToolCall] | None", name: str, arguments: Any, id: str) -> bool:
-    """Whether one of `calls` is this call in another form. In a stream, one form may lack the arguments."""
+    """Whether one of `calls` is this call in another format.
+
+    In a stream, one of the two formats may lack the arguments.
+    """
     for call in calls or ():
         other, given = name_and_arguments(call)
         if other == name and (not id or id == text_id(call.id)):
@@ -297,7 +300,7 @@ def _repeats(calls: "Sequence[ToolCall] | None", name: str, arguments: Any, id: 
 
 
 def name_and_arguments(call: ToolCall) -> tuple[str | None, Any]:
-    """Return the tool and arguments of a call in any form."""
+    """Return the tool and the arguments of a call, which may have any format."""
     function = call.function
     if isinstance(function, Function):
         return function.name, function.arguments
@@ -310,7 +313,7 @@ def name_and_arguments(call: ToolCall) -> tuple[str | None, Any]:
 
 
 def object_of(arguments: Any) -> dict[str, Any]:
-    """Return arguments as an object. The object is empty if they have another type."""
+    """Return arguments as an object. If they are not an object, return an empty object."""
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else read_arguments(arguments)[0]
 
 
@@ -322,7 +325,7 @@ SILENT_ITEMS = frozenset(
         *("additional_tools",),
     )
 )
-"""Items without text or calls to check, such as thoughts and the provider's own calls."""
+"""Items that contain no text and no call to check, such as thoughts and calls that the provider executes."""
 _ITEM = (
     "type",
     "id",
@@ -340,7 +343,7 @@ _ITEM = (
 
 
 def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, position: int) -> bool:
-    """Add an item from the Responses API. Consecutive calls are in the same turn."""
+    """Add an item from the Responses API. Consecutive calls belong to one turn."""
     part = {name: value for name in _ITEM if (value := getattr(item, name)) is not None}
     agent, call, answer = item.agent or "", call_in(part), answer_in(part)
     if call is not None:
@@ -359,20 +362,19 @@ def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, positio
 
 
 _COUNT = re.compile(r"[^0-9]*[0-9]{1,4}")
-"""Matches an id that a host may reuse in each turn, such as `1` or `call_0`."""
+"""Matches a simple id that a host may use again in each turn, such as `1` or `call_0`."""
 
 
 def without_copies(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
-    """Remove copies of messages with calls, and of their results. A log with at-least-once delivery may contain such
-    copies.
+    """Remove copies of messages with calls, and copies of their results.
 
-    Two equal messages are copies if only results are between them and their results do not differ. Messages without a
-    time are copies only if their ids are unique.
+    A log with at-least-once delivery may contain copies. Two equal messages are copies if only results are between
+    them and these results do not differ. Messages without a time must also have unique ids.
     """
     listed = list(messages)
     copies: set[int] = set()
     first: int | None = None
-    """A message that the agent's next message may repeat."""
+    """The message that the agent's next message may be a copy of."""
     for place, message in enumerate(listed):
         if message.role != "assistant" and (message.role is not None or _is_answer(message)):
             continue
@@ -390,7 +392,7 @@ def without_copies(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
 
 
 def _is_same(first: ChatMessage, again: ChatMessage) -> bool:
-    # `bylaw log export` writes each message only once, with its turn.
+    # `bylaw log export` writes each message only once, and always with its turn.
     if again.turn is not None or first != again:
         return False
     ids = _call_ids(again)

@@ -1,4 +1,4 @@
-"""Reads saved conversations from LangChain, Pydantic AI, ADK, LlamaIndex, Claude or Agent Framework."""
+"""Reads conversations saved by LangChain, Pydantic AI, ADK, LlamaIndex, Claude or Agent Framework."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
@@ -77,7 +77,7 @@ def _listed(talk: SavedTalk, format: str) -> list[Fields]:
 
 
 def _ids(talk: SavedTalk) -> Iterator[Any]:
-    """Yield possible ids of the conversation. The last two are from LangGraph."""
+    """Yield the possible ids of the conversation. The last two are LangGraph's."""
     yield from (talk.id, talk.conversation_id, talk.session_id, talk.thread_id)
     settings = (talk.config or {}).get("configurable")
     yield cast(Fields, settings).get("thread_id") if isinstance(settings, dict) else None
@@ -85,13 +85,13 @@ def _ids(talk: SavedTalk) -> Iterator[Any]:
 
 
 def langchain(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate LangChain's messages, and plain messages from the application."""
+    """Convert LangChain's messages, and plain messages from the application, to chat messages."""
     for place, message in enumerate(messages):
         yield as_chat(message, f"message {place}") if "role" in message else [chat_message(message)]
 
 
 def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate `all_messages_json()`, with requests and responses in parts."""
+    """Convert the output of `all_messages_json()`, which consists of requests and responses with parts."""
     for message in messages:
         told: list[ChatMessage] = []
         texts: list[str] = []
@@ -115,7 +115,7 @@ def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
                 case "tool-call" | "builtin-tool-call":
                     calls.append(_call(tool, part.get("args"), id))
                 case "thinking" | "file" | "compaction" | "retry-prompt":
-                    # There is nothing to check. The library itself creates a `retry-prompt` without a tool.
+                    # There is nothing to check, because the library itself creates a `retry-prompt` without a tool.
                     pass
                 case kind:
                     raise Malformed(f"a part of the unknown kind `{kind}`")
@@ -125,7 +125,7 @@ def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def adk(events: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate the events of a session. Their contents have Gemini's format."""
+    """Convert the events of an ADK session. The contents of the events are in Gemini's format."""
     for event in events:
         content = event.get("content")
         if not isinstance(content, dict) or event.get("partial"):
@@ -136,7 +136,7 @@ def adk(events: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def llama_index(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate chat messages in blocks. A call is either a block itself or next to the blocks."""
+    """Convert chat messages with blocks. A call is one of the blocks, or a separate field of the message."""
     for message in messages:
         about = cast(Fields, message.get("additional_kwargs") or {})
         role = str(message.get("role"))
@@ -153,7 +153,7 @@ _SILENT_CONTENTS = {"function_approval_request", "function_approval_response", "
 
 
 def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate Agent Framework messages. Text, calls and results are separate contents of a message."""
+    """Convert Agent Framework messages. Text, calls and results are separate entries in a message's contents."""
     for message in messages:
         contents, role = cast(list[Fields], message.get("contents") or []), str(message.get("role"))
         silent = {"text"} if role == "user" else {"text", *_SILENT_CONTENTS}
@@ -167,7 +167,10 @@ def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def claude(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate the SDK's message objects. `type` or the fields show a message's class. Blocks have no type."""
+    """Convert the SDK's message objects.
+
+    The field `type`, or the set of fields, identifies the class of a message. Blocks have no type.
+    """
     for message in messages:
         kind = str(message.get("type") or "")
         content = message.get("content")

@@ -96,7 +96,7 @@ def _members(source: Source) -> tuple[InspectEvaluation, Iterator[Record | Recor
     try:
         evaluation = decode(_LOG, _member(source, archive, header)).eval if header else InspectEvaluation()
     except Malformed:
-        # The samples can be read without the header.
+        # The samples can be read even if the header cannot.
         evaluation = InspectEvaluation()
     samples = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
 
@@ -111,7 +111,10 @@ def _members(source: Source) -> tuple[InspectEvaluation, Iterator[Record | Recor
 
 
 def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
-    """Return a member's bytes. Recent logs use zstandard. `zipfile` supports it only since Python 3.14."""
+    """Return a member's bytes.
+
+    Recent logs are compressed with zstandard, which `zipfile` supports only since Python 3.14.
+    """
     info = archive.getinfo(name)
     if info.file_size > LONGEST_LINE:
         raise Malformed(f"unpacks to {info.file_size >> 20:,} MiB, more than the limit for a sample")
@@ -125,7 +128,7 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
     except ImportError:
         hint = "install `zstandard`, or convert it with `inspect log convert --to json`"
         raise FormatError("this Inspect log is packed with zstandard", place=str(source.path), hint=hint) from None
-    # `ZipFile.open` does not support this compression method. Find the data after the member's header.
+    # `ZipFile.open` does not support this compression, so find the data after the member's header.
     stream = cast(Any, archive).fp
     stream.seek(info.header_offset)
     head = stream.read(30)
@@ -143,7 +146,7 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
 def _sample(source: Source, record: Record, evaluation: InspectEvaluation) -> Trajectory:
     sample = decode(_SAMPLE, record.raw)
     if sample.attachments:
-        # Long strings are stored separately from their messages.
+        # Long strings are stored outside their messages.
         for message in sample.messages:
             if isinstance(message.content, str) and message.content.startswith(_ATTACHMENT):
                 name = message.content.removeprefix(_ATTACHMENT)

@@ -1,8 +1,8 @@
 """Reads OpenAI chat, with one conversation per line or a list of conversations.
 
-Chat messages from other SDKs are translated. A message that cannot be read completely is refused. `parts` reads the
-parts of messages. The Vercel AI SDK keeps calls in `toolInvocations` or `parts`. LangChain keeps the provider's calls
-in `additional_kwargs`.
+Chat messages from other SDKs are converted. If part of a message cannot be read, the message is refused. The module
+`parts` reads the parts of messages. The Vercel AI SDK stores calls in `toolInvocations` or `parts`. LangChain stores
+the provider's calls in `additional_kwargs`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -59,7 +59,7 @@ HARMLESS = frozenset(
         *("assistant_id", "session_id", "conversation_id"),
     )
 )
-"""Message keys that never contain text, calls or results."""
+"""Keys of a message that never contain text, calls or results."""
 _TOLD = frozenset(ChatMessage.__struct_fields__)
 _ALIASES = {
     "toolCalls": "tool_calls",
@@ -71,7 +71,7 @@ _ALIASES = {
     "toolName": "name",
     "tool_name": "name",
 }
-"""Other SDKs' names for the known fields."""
+"""The names that other SDKs use for the known fields."""
 _OWN = frozenset(
     (
         *("parts", "toolInvocations", "tool_invocations", "toolResults", "tool_results", "additional_kwargs"),
@@ -112,7 +112,7 @@ class Described(Named, gc=False, kw_only=True):
 
     @property
     def began(self) -> float | None:
-        """When the conversation started, if recorded. This is used for messages without a time."""
+        """Return when the conversation started, if recorded. Messages without a time get this time."""
         told = (self.time, self.timestamp, self.start_time, self.started_at, self.created_at)
         return next((found for each in told if each is not None and (found := seconds(each)) is not None), None)
 
@@ -122,7 +122,7 @@ class ChatConversation(Described, gc=False):
 
 
 class KnownMessage(ChatMessage, forbid_unknown_fields=True, gc=False):
-    """A message without unknown fields."""
+    """A message that has no unknown fields."""
 
 
 class _KnownConversation(Described, gc=False):
@@ -130,7 +130,7 @@ class _KnownConversation(Described, gc=False):
 
 
 class _AnyDialect(Described):
-    """A conversation in any dialect, or a request to Gemini."""
+    """A conversation in the format of any SDK, or a Gemini request."""
 
     messages: list[Fields] | None = None
     contents: list[Fields] | None = None
@@ -145,7 +145,7 @@ _any_messages = msgspec.json.Decoder(list[Fields])
 
 
 def read_talk(raw: Raw | bytes, *, listed: bool) -> ChatConversation:
-    """Read a conversation in any dialect: an object with `messages`, or a plain list."""
+    """Read a conversation in the format of any SDK: an object with `messages`, or a plain list."""
     try:
         return ChatConversation(_known_messages.decode(raw)) if listed else _known_conversation.decode(raw)
     except BROKEN:
@@ -158,7 +158,7 @@ def read_talk(raw: Raw | bytes, *, listed: bool) -> ChatConversation:
         return ChatConversation(_as_chat(given.messages), **told)
     if given.contents is None:
         raise Malformed("object missing required field `messages`")
-    # In a request to Gemini, contents without a role are from the user.
+    # In a Gemini request, contents without a role come from the user.
     system = given.system_instruction or given.systemInstruction
     parts = _listed(cast("Fields", system).get("parts")) if isinstance(system, dict) else [system]
     told["instructions"] = "\n".join(text for part in parts if (text := words_in(part))) or given.instructions
@@ -172,9 +172,10 @@ def _as_chat(messages: Iterable[Fields], role: str = "") -> list[ChatMessage]:
 
 
 def as_chat(message: Fields, place: str, role: str = "") -> list[ChatMessage]:
-    """Return the chat messages in a message of any dialect. `role` replaces a missing role.
+    """Return the chat messages in a message of any SDK.
 
-    Raise Malformed for an unknown field that may contain a call or a result.
+    `role` is used if the message has no role. Raise Malformed for an unknown field that may contain a call or a
+    result.
     """
     if is_langchain(message):
         return [chat_message(message)]
@@ -216,7 +217,7 @@ def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
 
 
 def _content(content: Any, given: Fields, role: str | None) -> Any:
-    """Return a message's content from all its fields. Text that only repeats the parts is left out."""
+    """Return a message's content, collected from all its fields. Text that repeats the parts is left out."""
     parts = given.get("parts")
     words = content if content not in (None, "") else given.get("text")
     said = list(cast("list[Any]", parts)) if isinstance(parts, list) else []
@@ -281,10 +282,10 @@ def _call(call: Any) -> Any:
 
 
 def _check(fields: Fields, place: str, *, is_silent: bool) -> bool:
-    """Whether a user's message has text in an unknown field.
+    """Return whether a user's message has text in an unknown field.
 
-    For other messages, raise Malformed if an unknown field may contain a call or a result. If `is_silent` is set, raise
-    it for text too.
+    For other messages, raise Malformed if an unknown field may contain a call or a result. If `is_silent` is set, also
+    raise Malformed if the field may contain text.
     """
     unknown = sorted(fields.keys() - _TOLD - HARMLESS - {"audio"})
     if fields["role"] == "user":
@@ -384,13 +385,13 @@ def _langchain_calls(body: MessageBody, extra: Extra) -> list[ToolCall]:
 
 
 MOST = 4096
-"""The most records to hold back because a later one may continue them, and so the most that may overlap."""
+"""The maximum number of records to hold back because a later record may continue them."""
 MOST_BYTES = 32 << 20
 _NAMES = ("id", "conversation_id", "session_id", "thread_id", "custom_id")
 
 
 class _Head(Named, gc=False):
-    """The fields that show whether a record continues another. Messages are not decoded."""
+    """The fields that show whether one record continues another record. Messages are not decoded."""
 
     messages: list[Raw]
     metadata: dict[str, Any] | None = None
@@ -402,10 +403,10 @@ _head = msgspec.json.Decoder(_Head)
 
 
 def without_beginnings(pieces: Iterator[Record | RecordError]) -> Iterator[Record | RecordError]:
-    """Yield the records in order. A record that a later record continues is left out."""
+    """Yield the records in order, but leave out a record that a later record continues."""
     waiting: dict[int, tuple[Record | RecordError, str, _Head | None]] = {}
     latest: dict[str, int] = {}
-    """The number of the last waiting record with each id."""
+    """The number of the latest held record for each id."""
     size = 0
     for number, piece in enumerate(pieces):
         id, head = _head_of(piece)
@@ -493,7 +494,7 @@ def _model(talk: ChatConversation, about: dict[str, Any]) -> str:
 
 
 def outcome_of(talk: ChatConversation) -> TaskOutcome | None:
-    """Return the outcome from the first available field: `outcome`, `success` or `reward`."""
+    """Return the outcome from the first of these fields that exists: `outcome`, `success`, `reward`."""
     match talk.outcome:
         case bool(good):
             return TaskOutcome(good, "outcome")
@@ -515,7 +516,7 @@ def outcome_of(talk: ChatConversation) -> TaskOutcome | None:
 
 
 def is_full_reward(reward: float) -> bool:
-    """Whether a reward is the maximum of 1, allowing for rounding."""
+    """Whether a reward is 1, the maximum, within rounding."""
     return reward >= 1 - 1e-6
 
 
@@ -524,15 +525,16 @@ READING = 20
 
 
 def follow_messages(messages: Iterable[Any], transcript: Transcript) -> None:
-    """Add messages to a transcript. They are dicts or SDK objects in OpenAI's, Anthropic's or LangChain's format.
+    """Add messages to a transcript.
 
-    If a message cannot be read, raise UsageError and add none.
+    The messages are dicts or SDK objects in the format of OpenAI, Anthropic or LangChain. If any message cannot be
+    read, raise UsageError and add none of them.
     """
     try:
         chat = [each for place, message in enumerate(messages) for each in _read(message, place)]
         for place, message in enumerate(chat):
             if message.role == "user" and message.agent:
-                # A message to an inner agent is not from the user.
+                # A message to an inner agent does not come from the user.
                 message.name = message.name or message.agent
             if message.role == "assistant" and message.content.__class__ is list:
                 check_parts(message.content, f"message {place}")

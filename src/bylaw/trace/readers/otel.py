@@ -1,4 +1,4 @@
-"""Reads OTLP-JSON spans: GenAI conventions (current and earlier), OpenLLMetry, OpenInference, Langfuse."""
+"""Reads OTLP-JSON spans: GenAI conventions (current and earlier), OpenLLMetry, OpenInference and Langfuse."""
 
 import re
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ class OtlpSpan(Struct, rename="camel"):
 
 
 class LogRecord(Struct, rename="camel"):
-    """An event in a span. Earlier conventions keep messages in events."""
+    """An event in a span. Earlier conventions store messages in events."""
 
     trace_id: str = ""
     span_id: str = ""
@@ -87,7 +87,8 @@ def gather(record: Record, known: dict[str, KnownSpan], logged: dict[str, list[t
     for scope in (scope for resource in request.resource_spans or () for scope in resource.scope_spans):
         for span in scope.spans:
             events = [(event.name, _attributes(event.attributes)) for event in span.events]
-            # Exporters send each span once. A span without an id is used too, although it has no children.
+            # Exporters send each span once. A span without an id is still used, although no other span can name it as
+            # its parent.
             known[span.span_id or f"without an id {len(known)}"] = KnownSpan(span, _attributes(span.attributes), events)
     for scope in (scope for resource in request.resource_logs or () for scope in resource.scope_logs):
         for log in scope.log_records:
@@ -117,7 +118,7 @@ def _attributes(attributes: list[Attribute]) -> dict[str, Any]:
 
 
 def unflatten(has: dict[str, Any]) -> dict[str, Any]:
-    """Rebuild lists from attributes named `prefix.N.rest`, and remove OpenInference's wrappers."""
+    """Rebuild lists from attributes named `prefix.N.rest`, and remove the wrappers that OpenInference adds."""
     groups: dict[str, dict[str, Any]] = {}
     for key, value in has.items():
         if found := _KEY.match(key):
@@ -131,7 +132,7 @@ def unflatten(has: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listed(node: Any) -> Any:
-    """Turn objects with only numeric keys into lists, and remove wrappers such as `message`."""
+    """Turn objects that have only numeric keys into lists, and remove wrappers such as `message`."""
     if not isinstance(node, dict):
         return node
     inner: dict[str, Any] = {key: _listed(value) for key, value in cast(dict[str, Any], node).items()}
@@ -163,7 +164,10 @@ _EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message$")
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Yield the conversations of a file. The last line may continue a conversation, so all spans stay in memory."""
+    """Yield the conversations of a file.
+
+    All spans stay in memory, because even the last line may continue a conversation.
+    """
     known: dict[str, KnownSpan] = {}
     logged: dict[str, list[tuple[str, Any]]] = {}
     yield from take_each(source, found.layout, lambda record: gather(record, known, logged))
@@ -213,7 +217,7 @@ def _is_generation(known: KnownSpan) -> bool:
 def _is_tool(known: KnownSpan) -> bool:
     has = known.attributes
     if str(has.get("gen_ai.tool.name")).startswith("(merged"):
-        # ADK also writes a merged span for parallel calls.
+        # For parallel calls, ADK also writes a span that merges them.
         return False
     return has.get("gen_ai.operation.name") == "execute_tool" or _is_kind(has, "tool")
 
@@ -300,7 +304,7 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
     result = first(has, _OUTPUT)
     code = (known.span.status or {}).get("code")
     content, failed = tool_outcome(result)
-    # ADK's spans have attributes from ADK, or a class name as the tool's type.
+    # ADK's spans have attributes named after ADK, or the tool's class name as the tool type.
     if str(has.get("gen_ai.tool.type")).endswith("Tool") or any(name.startswith(_ADK) for name in has):
         content = _unwrapped(content)
     failed = failed or code in (2, "STATUS_CODE_ERROR")
@@ -320,14 +324,14 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
 
 
 def _unwrapped(content: Any) -> Any:
-    """Remove ADK's wrapper `{"result": ...}` around values that are not objects."""
+    """Return the value without the object `{"result": ...}` in which ADK wraps values that are not objects."""
     value = read_json(content) if isinstance(content, str) and content.startswith('{"result"') else content
     inner, failed = unwrapped(value)
     return content if failed or inner is value else inner
 
 
 def _moment(nanoseconds: str | int) -> float:
-    """Convert an OTLP time to seconds. A missing time is 0."""
+    """Convert an OTLP time to seconds since the epoch. A missing time becomes 0."""
     count = int(nanoseconds)
     if not 0 <= count < 1 << 64:
         raise Malformed("its time cannot be read: OTLP counts nanoseconds in 64 bits")

@@ -1,4 +1,4 @@
-"""Reads Parquet files with one conversation per row, in OpenAI's format. Requires the `parquet` extra."""
+"""Reads Parquet files in which each row is a conversation in OpenAI's format. Requires the `parquet` extra."""
 
 import importlib
 from collections.abc import Iterator, Sequence
@@ -15,13 +15,13 @@ from bylaw.trace.readers.openai import conversation
 from bylaw.trace.source import CHUNK, Source, open_bytes
 
 NAMES = ("messages", "conversation", "conversations", "traj", "transcript", "dialog")
-"""Default names for the messages column."""
+"""The names to try for the messages column if none is given."""
 ROWS = 256
-"""The number of rows to hold in memory."""
+"""The number of rows to hold in memory at a time."""
 _ABOUT = ("agent", "outcome", "success", "reward", "model", "metadata", "context", "tools", "functions", "instructions")
 _USED = frozenset((*_ABOUT, "id", "conversation_id", "session_id", "thread_id", "custom_id"))
 _RECORDS = ("context", "metadata")
-"""Columns with objects, which may be JSON text."""
+"""Columns that contain objects, possibly as JSON text."""
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="number").encode
 
 
@@ -52,7 +52,7 @@ def row_groups(source: Source) -> list[tuple[int, int]]:
 
 
 def messages_column(source: Source, names: Sequence[str]) -> str:
-    """Return the messages column: the given one, or the first with a default name."""
+    """Return the name of the messages column: the given name, or the first default name that is a column."""
     if given := source.columns.messages:
         _check(source, given, names)
         return given
@@ -112,7 +112,7 @@ def _with_messages(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _given(value: Any) -> Any:
-    """Remove null fields, because Arrow adds every field of the type to every struct."""
+    """Remove null fields. Arrow adds every field of the type to every struct, so absent fields are null."""
     if isinstance(value, dict):
         return {name: _given(each) for name, each in cast("dict[str, Any]", value).items() if each is not None}
     return [_given(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value

@@ -1,8 +1,8 @@
-"""Reads the parts of a message: calls, results, text, and other content.
+"""Reads the parts of a message: calls, results, text and other content.
 
-In OpenAI and Anthropic, a part has a `type`. In Bedrock and Gemini, it has a single key. In the Vercel AI SDK, the type
-includes the tool's name, and a part may contain both a call and its result. An unknown part is an error, because it
-could be a call.
+In OpenAI's and Anthropic's formats, a part has a `type`. In Bedrock's and Gemini's formats, it has a single key. In
+the Vercel AI SDK, the type includes the tool's name, and a part may contain both a call and its result. An unknown
+part is an error, because it could be a call.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from bylaw.trace.transcript import is_users
 Fields = dict[str, Any]
 
 BUILT_IN = frozenset(("computer_call", "local_shell_call", "shell_call", "apply_patch_call"))
-"""Calls to a model's built-in tools, if the host runs them."""
+"""Types of calls to a model's built-in tools that the host executes."""
 _CALLS = BUILT_IN.union(
     ("tool_use", "server_tool_use", "mcp_tool_use", "function_call", "tool_call", "tool-call", "mcp_call"),
     ("custom_tool_call", "server_tool_call", "mcp_server_tool_call"),
@@ -39,7 +39,7 @@ _ANSWER_IDS = ("tool_use_id", "tool_call_id", "toolCallId", "toolUseId", "call_i
 _CONTENTS = ("content", "output", "result", "response")
 _FAILED = frozenset(("output-error", "output-denied"))
 _FAILED_TOOL = "An error occurred while running the tool. Please try again."
-"""The text from the Agents SDK after a tool raised an exception. The output has no error flag."""
+"""The text that the Agents SDK returns if a tool raised an exception. There is no separate error flag."""
 
 _PICTURES = ("image", "image_url", "input_image", "output_image", "video", "video_url")
 _SOUNDS = ("audio", "input_audio", "output_audio")
@@ -60,7 +60,7 @@ _SILENT = frozenset(
         *("mcp_list_tools", "code_interpreter_tool_call", "hosted_vector_store", "item_reference", "citable"),
     )
 )
-"""Types of parts without calls, results or text, such as pictures, files and thoughts."""
+"""Types of parts that contain no calls, results or text, such as pictures, files and thoughts."""
 _SILENT_KEYS = frozenset(
     (
         *("image", "document", "video", "audio", "reasoningContent", "cachePoint", "searchResult", "inlineData"),
@@ -68,7 +68,7 @@ _SILENT_KEYS = frozenset(
         *("code_execution_result",),
     )
 )
-"""Keys of untyped parts without calls, results or text."""
+"""Keys of parts that have no type and contain no calls, results or text."""
 _BESIDE_WORDS = frozenset(
     (
         *("type", "text", "content", "refusal", "annotations", "citations", "cache_control", "cacheControl"),
@@ -78,7 +78,7 @@ _BESIDE_WORDS = frozenset(
         *("experimental_providerMetadata", "providerExecuted", "name"),
     )
 )
-"""Other keys that are allowed in a text part."""
+"""Keys that a text part may have in addition to its text."""
 
 
 class PartAnswer(Struct):
@@ -95,7 +95,7 @@ def is_action(kind: str) -> bool:
 
 
 def call_in(part: Any) -> tuple[str, Any, str] | None:
-    """Return a call's tool, arguments and id, or None if the part is not a call."""
+    """Return the tool, arguments and id of a call, or None if the part is not a call."""
     block = _fields(part)
     kind = None if block.get("type") is None else str(block["type"])
     inner, name = block, None
@@ -129,7 +129,7 @@ def call_in(part: Any) -> tuple[str, Any, str] | None:
 
 
 def answer_in(part: Any) -> PartAnswer | None:
-    """Return the result in a part. The part may also be a call."""
+    """Return the result in a part, or None. A part with a result may also be a call."""
     block = _fields(part)
     kind = block.get("type")
     if kind is None:
@@ -161,14 +161,14 @@ def answer_in(part: Any) -> PartAnswer | None:
 
 
 def answers_in(parts: list[Any]) -> list[PartAnswer]:
-    """Return the results in a tool message. The list is empty unless every part is a result."""
+    """Return the results in a tool message, or an empty list if any of its parts is not a result."""
     found = [answer_in(part) for part in parts]
     answers = [each for each in found if each is not None]
     return answers if len(answers) == len(found) else []
 
 
 def invocation_answer(invocation: Fields) -> PartAnswer | None:
-    """Return the result in a Vercel AI SDK call, or None if there is no result yet."""
+    """Return the result in a Vercel AI SDK call, or None if the call has no result yet."""
     state = str(invocation.get("state"))
     content = first(invocation, ("output", "result"))
     if state in _FAILED or (content is None and invocation.get("errorText")):
@@ -205,7 +205,7 @@ def unwrapped(content: Any) -> tuple[Any, bool | None]:
 
 
 def _output(content: Any) -> tuple[Any, bool | None]:
-    """Return a result of the Vercel AI SDK without its wrapper, and whether the wrapper reports an error."""
+    """Return a Vercel AI SDK result without its wrapper, and whether the wrapper reports an error."""
     inner = _fields(content)
     match inner.get("type"):
         case "text" | "json" | "content" if "value" in inner:
@@ -219,7 +219,7 @@ def _output(content: Any) -> tuple[Any, bool | None]:
 
 
 def words_in(part: Any) -> str | None:
-    """Return the text in a part. Return an empty string for a part without text, and None for an unreadable part."""
+    """Return the text in a part, an empty string if the part has no text, or None if the part cannot be read."""
     if isinstance(part, str):
         return part
     block = _given(part)
@@ -241,9 +241,9 @@ def words_in(part: Any) -> str | None:
 
 
 def heard(content: Any) -> tuple[str, bool]:
-    """Return the user's words, and whether they are the whole message.
+    """Return the user's text, and whether this text is the whole message.
 
-    Only plain text is from the user. Files, pages, e-mails and text with another person's `name` are not.
+    Only plain text counts as the user's. Files, pages, e-mails and text with another person's `name` do not count.
     """
     parts = cast("list[Any]", content) if isinstance(content, list) else [content]
     said = [words_in(part) if _is_text(part) and _is_users(part) else None for part in parts]
@@ -263,7 +263,10 @@ def _is_users(part: Any) -> bool:
 
 
 def is_all_words(content: Any) -> bool:
-    """Whether an agent's message shows the user only words. Calls and thoughts are not shown."""
+    """Whether an agent's message shows the user only text.
+
+    Calls and thoughts do not matter, because users do not see them.
+    """
     parts = cast("list[Any]", content) if isinstance(content, list) else [content]
     return not any(map(_shows_more, parts))
 
@@ -278,7 +281,7 @@ def _shows_more(part: Any) -> bool:
 
 
 def is_own_data(part: Any) -> bool:
-    """Whether a part contains the application's own data instead of the speaker's words."""
+    """Whether a part contains the application's data, which the speaker did not write."""
     return str(_fields(part).get("type")).startswith("data-")
 
 
@@ -299,7 +302,10 @@ def named(part: Any) -> str:
 
 
 def may_tell(value: Any) -> bool:
-    """Whether an unknown field may contain a call, a result or a sentence. Numbers, words and dates do not count."""
+    """Whether an unknown field may contain a call, a result or a sentence.
+
+    Numbers, single words and dates do not count.
+    """
     if isinstance(value, str):
         text = value.strip()
         return (text[:1] in ("[", "{") and len(text) > 2) or (len(text.split(None, 1)) > 1 and seconds(text) is None)
@@ -309,10 +315,10 @@ def may_tell(value: Any) -> bool:
 
 
 def may_call(value: Any) -> bool:
-    """Whether an unknown field may contain a call or a result. Its value must be an object with a name and another
-    object or list. The object may be JSON text.
+    """Whether an unknown field may contain a call or a result.
 
-    For example, `{"label": "refund", "score": 0.8}` is neither a call nor a result.
+    Its value must be an object with a name and another object or list, possibly as JSON text. For example, `{"label":
+    "refund", "score": 0.8}` is neither a call nor a result.
     """
     if isinstance(value, str):
         text = value.strip()
@@ -327,7 +333,7 @@ def may_call(value: Any) -> bool:
 
 
 def has_words(value: Any) -> bool:
-    """Whether a value contains several words of text. Dates are ignored."""
+    """Whether a value contains text of several words. Dates do not count."""
     if isinstance(value, str):
         return len(value.split(None, 1)) > 1 and seconds(value.strip()) is None
     inner = cast(
@@ -345,5 +351,5 @@ def _fields(value: Any) -> Fields:
 
 
 def _given(part: Any) -> Fields:
-    """Remove null fields. Google's SDK writes every key."""
+    """Remove null fields, because Google's SDK writes every key."""
     return {name: value for name, value in _fields(part).items() if value is not None}

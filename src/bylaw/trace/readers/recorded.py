@@ -1,4 +1,4 @@
-"""Reads messages from spans in any provider's format, as chat messages."""
+"""Reads messages from spans, in any provider's format, and returns them as chat messages."""
 
 from typing import Any, cast
 
@@ -24,15 +24,16 @@ MessageMark = tuple[Any, ...]
 
 
 def messages_in(recorded: Any, role: str) -> list[ChatMessage]:
-    """Return the messages in a recorded input or output. Bare text becomes a message from `role`.
+    """Return the messages in a recorded input or output.
 
-    The text and calls of a turn become one message, even if they were recorded separately.
+    Text without a message becomes a message from `role`. The text and the calls of a turn become one message, even if
+    they were recorded separately.
     """
     return merged([each for message in _messages_in(recorded, role) for each in spread(message)])
 
 
 _CALLING = ("tool_calls", "toolCalls", "toolInvocations", "function_call", "functionCall")
-"""Keys for calls, with or without a message."""
+"""Keys that contain calls, in a message or on their own."""
 
 
 def _messages_in(recorded: Any, role: str, *, listed: bool = False) -> list[ChatMessage]:
@@ -79,7 +80,7 @@ def _single(message: dict[str, Any], role: str, *, listed: bool) -> list[ChatMes
     if not may_tell(message):
         return []
     if role == "user" and not listed:
-        # These are only the variables of a prompt template. The user's words were not recorded.
+        # These are only the variables of a prompt template, so the user's text was not recorded.
         return [ChatMessage("user", "", captured=False)]
     keys = ", ".join(f"`{name}`" for name in list(message)[:4])
     raise Malformed(f"a message cannot be read: it has {keys}, but neither a role nor content")
@@ -92,15 +93,15 @@ def message_of_parts(message: dict[str, Any], role: str = "user") -> ChatMessage
 
 
 def _told(answer: PartAnswer) -> ChatMessage:
-    """Return a result in a message part as a separate message."""
-    # ADK writes this instead of an object that it cannot encode.
+    """Return a result that is a part of a message as a separate message."""
+    # ADK writes this text instead of an object that it cannot encode.
     told = ChatMessage("tool", answer.content, tool_call_id=answer.id, name=answer.tool or None, is_error=answer.error)
     told.captured = answer.content != "<not serializable>"
     return told
 
 
 def spread(message: ChatMessage) -> list[ChatMessage]:
-    """Split a message that contains both calls and results."""
+    """Split a message that contains calls and results into separate messages."""
     content = message.content
     if not isinstance(content, list) or message.role not in {"assistant", "user", "tool"}:
         return [message]
@@ -133,7 +134,7 @@ def spread(message: ChatMessage) -> list[ChatMessage]:
 
 
 def merged(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """Merge the calls of a turn into one message, because some histories list each call separately."""
+    """Merge the calls of a turn into one message. Some histories list each call separately."""
     told: list[ChatMessage] = []
     for message in messages:
         last = told[-1] if told else None
@@ -147,13 +148,13 @@ def merged(messages: list[ChatMessage]) -> list[ChatMessage]:
 
 
 def marks(message: ChatMessage) -> list[MessageMark]:
-    """Return marks that identify a message in any recording: one for each call or, without calls, one for the text."""
+    """Return marks that identify a message in any recording: one per call or, without calls, one for the text."""
     calls: list[MessageMark] = [call_mark(call) for call in message.tool_calls or ()]
     if message.function_call is not None and message.function_call.name:
         call = message.function_call
         calls.append(("call", call.name, msgspec.json.encode(object_of(call.arguments), order="sorted")))
     if calls:
-        # In a history, some instrumentations omit the text of messages that contain calls.
+        # In a history, some tracers omit the text of messages that contain calls.
         return calls
     content = message.content
     if isinstance(content, dict):
@@ -162,13 +163,13 @@ def marks(message: ChatMessage) -> list[MessageMark]:
 
 
 def call_mark(call: ToolCall) -> MessageMark:
-    """Return a mark that identifies a call in different recordings, even with different ids."""
+    """Return a mark that identifies a call in different recordings, even if its id differs."""
     name, arguments = name_and_arguments(call)
     return "call", name, msgspec.json.encode(object_of(arguments), order="sorted")
 
 
 def tool_arguments(recorded: Any) -> Any:
-    """Return a tool's arguments without a tracer's wrapper."""
+    """Return a tool's arguments without the wrapper that a tracer added."""
     recorded = read_json(recorded)
     wrapping = cast(dict[str, Any], recorded) if isinstance(recorded, dict) else {}
     if wrapping.keys() == {"args", "kwargs"} and not wrapping["args"]:
@@ -192,7 +193,7 @@ def tool_outcome(recorded: Any) -> tuple[Any, bool]:
         case {"output": output, **rest} if not rest:
             return tool_outcome(output)
         case {"tool_name": _, "raw_output": raw, "is_error": failed, **rest}:
-            # LlamaIndex prints a value in the blocks if it cannot store the value as data.
+            # If LlamaIndex cannot store a value as data, it prints the value in the blocks.
             shown: Any = raw
             if not isinstance(shown, dict | list | str):
                 shown = plain_text(rest.get("blocks") or rest.get("content"))

@@ -1,7 +1,8 @@
 """Joins spans of model calls and tool runs into conversations.
 
-Every model call repeats its history, so calls with a common history are merged. A conversation may have many traces,
-which are joined by session. Without a session, they are joined if one history continues another.
+Every model call repeats its history, so model calls whose histories have a common start are merged. A conversation may
+consist of many traces, which are joined by session. Without a session, two traces are joined if the history of one
+continues that of the other.
 """
 
 from collections import Counter
@@ -24,7 +25,10 @@ T = TypeVar("T")
 
 
 def attempt(what: str, make: Callable[[], T], outline: Callable[[], dict[str, Any]]) -> "T | Generation | str":
-    """Build a model call or tool run. If it is unreadable, return a model call with the error, or only the error."""
+    """Build a model call or a tool run from a span.
+
+    If the span is unreadable, return a model call with the error, or only the error.
+    """
     try:
         return make()
     except UNREADABLE as error:
@@ -36,7 +40,7 @@ def attempt(what: str, make: Callable[[], T], outline: Callable[[], dict[str, An
 
 
 def lineage(each: T | None, id_of: Callable[[T], str], parent_of: Callable[[T], T | None]) -> Iterator[T]:
-    """Yield a span and its parents, from the inside out. Stop at a cycle."""
+    """Yield a span, its parent, the parent's parent, and so on. Stop at a cycle."""
     visited: set[str] = set()
     while each is not None and (id := id_of(each)) not in visited:
         visited.add(id)
@@ -45,7 +49,7 @@ def lineage(each: T | None, id_of: Callable[[T], str], parent_of: Callable[[T], 
 
 
 class Generation(Struct):
-    """A model call with its history and output."""
+    """A model call with its input history and its output."""
 
     start: float
     history: list[ChatMessage]
@@ -56,9 +60,9 @@ class Generation(Struct):
     model: str = ""
     tools: Sequence[Any] = ()
     called: bool = False
-    """Whether the source says that the model called tools, even without naming them."""
+    """Whether the source says that the model called tools. The calls may be missing."""
     fault: str = ""
-    """Why the model call is unreadable. Its whole conversation then becomes an error."""
+    """Why the model call is unreadable. If set, its whole conversation is reported as an error."""
 
 
 class ToolRun(Struct):
@@ -76,12 +80,12 @@ class ToolRun(Struct):
 
 
 def is_instruction(message: ChatMessage) -> bool:
-    """Whether a message is the host's instruction to the model."""
+    """Whether a message contains the host's instructions to the model."""
     return message.role in {"system", "developer"}
 
 
 def main_calls(generations: Iterable[Generation], runs: Sequence[ToolRun]) -> list[Generation]:
-    """Return the model calls of conversations. Helper calls and failed attempts are left out."""
+    """Return the model calls that belong to conversations. Calls by helpers, and failed attempts, are left out."""
     groups: dict[str, list[Generation]] = {}
     for each in generations:
         groups.setdefault(each.session or each.trace, []).append(each)
@@ -99,9 +103,9 @@ def main_calls(generations: Iterable[Generation], runs: Sequence[ToolRun]) -> li
 
 
 def _without_helpers(group: list[Generation]) -> list[Generation]:
-    """Remove helper calls, such as those of routers or title writers.
+    """Remove helpers' model calls, such as those of routers or title writers.
 
-    A helper makes no tool calls. Its instructions differ from the acting agent's, and its first words are not in the
+    A helper makes no tool calls, its instructions differ from the acting agent's, and its first text is not in the
     agent's histories.
     """
     acting = [each for each in group if _acts(each)]
@@ -118,10 +122,10 @@ def _without_helpers(group: list[Generation]) -> list[Generation]:
 
 
 def _without_failed(group: list[Generation], ran: Counter[MessageMark]) -> Iterator[Generation]:
-    """Remove failed attempts at a model call. If the same input has several outputs, drop those that no later history
-    continues.
+    """Remove failed attempts at a model call.
 
-    If no output is continued, keep all of them. Only equal outputs with the same call ids are still dropped.
+    If an input has several outputs, drop the outputs that no later history continues. If no output is continued, keep
+    all of them, except duplicates with the same call ids.
     """
     same: dict[object, list[Generation]] = {}
     for each in group:
@@ -146,7 +150,7 @@ def _failed(
         return set()  # All of the calls were executed.
     later = [told for each in group if len(told := _exactly(each.history)) > len(given)]
     told_of = [each for each in several if any(_goes_on(told, given, _exactly(each.output)) for told in later)]
-    # Equal outputs are treated as one.
+    # Treat equal outputs as one output.
     used = {tuple(_exactly(each.output)): id(each) for each in told_of or several}
     are_alike = {ids for ids in used if any(mark[0] == "call" and mark[-1] for mark in ids)}
     if not told_of and not (len(used) == 1 and are_alike):
@@ -184,13 +188,13 @@ def _exactly(messages: Iterable[ChatMessage]) -> list[MessageMark]:
 
 
 class Thread(Struct):
-    """The messages that an agent has seen and sent."""
+    """The messages that one agent has seen and sent."""
 
     agent: str
     label: str
     seen: list[MessageMark] = field(default_factory=list[MessageMark])
     calls: set[MessageMark] = field(default_factory=set[MessageMark])
-    """Known calls with ids."""
+    """The known calls that have ids."""
 
 
 class Dialogue(Struct):
@@ -200,23 +204,23 @@ class Dialogue(Struct):
     transcript: Transcript = field(default_factory=Transcript)
     threads: list[Thread] = field(default_factory=list[Thread])
     waiting: list[ToolRun] = field(default_factory=list[ToolRun])
-    """Tool runs that are not yet in any history."""
+    """Tool runs that no history contains yet."""
     placed: set[int] = field(default_factory=set[int])
-    """Steps of the calls with known tool runs."""
+    """The steps of calls whose tool runs are known."""
     answered: set[str] = field(default_factory=set[str])
-    """Ids of calls with results from their tool runs. Later histories repeat these results."""
+    """The ids of calls whose results came from tool runs. Later histories repeat these results."""
     generations: int = 0
     bare: int = 0
-    """The number of model calls without captured messages."""
+    """The number of model calls whose messages were not captured."""
     hidden_calls: int = 0
-    """The number of uncaptured model calls that made tool calls, according to the source."""
+    """The number of model calls that were not captured but that made tool calls, according to the source."""
     tools: Sequence[Any] = ()
     model: str = ""
     agent: str = ""
-    """The first agent to speak, if its spans name it."""
+    """The name of the first agent that speaks, if its spans name the agent."""
 
     def add(self, generation: Generation) -> None:
-        """Add the new messages from a model call's history and output."""
+        """Add the messages of a model call that are new, from its history and output."""
         self.generations += 1
         self.model = self.model or generation.model
         self.agent = self.agent or generation.agent
@@ -239,7 +243,7 @@ class Dialogue(Struct):
             message.agent = thread.label
             thread.calls.update((text_id(call.id), call_mark(call)) for call in message.tool_calls or ())
         self.transcript.time = generation.start or None
-        # Prefer the history's version of a result, because the model saw this version.
+        # Prefer the result in the history, because the model saw this version.
         follow(fresh, self.transcript)
         self.place_until(generation.start)
         self.transcript.time = generation.start or None
@@ -247,16 +251,16 @@ class Dialogue(Struct):
         thread.seen = told + _said(generation)
 
     def _thread(self, agent: str, told: list[MessageMark]) -> tuple[Thread, int]:
-        """Return the thread that a history continues, and how much of the history the thread already has."""
+        """Return the thread that a history continues, and how many of the history's messages the thread already has."""
         same = [thread for thread in self.threads if thread.agent == agent]
-        # An agent that receives the whole conversation continues it.
+        # An agent that receives the whole conversation continues that conversation's thread.
         same = same or [each for each in self.threads if 1 < len(each.seen) == _shared(each.seen, told)]
         best = max(same, key=lambda thread: _shared(thread.seen, told), default=None)
         if best is not None:
             shared = _shared(best.seen, told)
             if shared:
                 return best, shared
-            # With a sliding window, the history starts in the middle of the known messages.
+            # If the host uses a sliding window, the history starts in the middle of the known messages.
             for length in range(min(len(best.seen), len(told)), 0, -1):
                 if best.seen[-length:] == told[:length]:
                     return best, length
@@ -280,7 +284,7 @@ class Dialogue(Struct):
     def _is_known(self, call: ToolCall, thread: Thread) -> bool:
         if id := text_id(call.id):
             return (id, call_mark(call)) in thread.calls
-        # A call without an id is known if it repeats a call without a result.
+        # A call without an id is already known if it repeats a call that has no result.
         name, arguments = name_and_arguments(call)
         return any(
             isinstance(event, Call) and event.tool == name and event.arguments == object_of(arguments)
@@ -312,7 +316,10 @@ class Dialogue(Struct):
             self._complete(step, run)
 
     def _call_of(self, run: ToolRun) -> int | None:
-        """Return the step of a tool run's call, found by id or by arguments. Otherwise, it is the tool's first call."""
+        """Return the step of a tool run's call.
+
+        It is found by id or by arguments, or else it is the tool's first call.
+        """
         calls = [
             (step, event)
             for step, event in enumerate(self.transcript.events)
@@ -343,7 +350,10 @@ class Dialogue(Struct):
 def weave(
     source: Source, found: Iterable[Generation | ToolRun | str], format: str
 ) -> Iterator[Trajectory | RecordError]:
-    """Return the conversations in model calls and tool runs, by start time. A string in the input is an error."""
+    """Return the conversations in model calls and tool runs, ordered by start time.
+
+    A string in the input is an error message.
+    """
     generations: list[Generation] = []
     runs: list[ToolRun] = []
     for each in found:
@@ -355,7 +365,7 @@ def weave(
             yield source.fault(len(generations), each)
     dialogues: dict[str, Dialogue] = {}
     ends: dict[MessageMark, str] = {}
-    """The last known history of each conversation without a session."""
+    """For each conversation without a session, the last known history."""
     spans: list[Generation | ToolRun] = sorted([*main_calls(generations, runs), *runs], key=lambda span: span.start)
     traces: dict[str, str] = {}
     faults: dict[str, str] = {}
@@ -383,7 +393,7 @@ def weave(
             yield source.fault(position, f"conversation `{key}`: {faults[key]}")
             continue
         if not dialogue.generations:
-            # Without captured messages, rules about messages would appear to be broken.
+            # Report an error, because without the messages, rules about messages would seem to be broken.
             yield source.fault(position, f"conversation `{key}`: only tool runs were recorded, without a model call")
             continue
         if dialogue.bare and (dialogue.hidden_calls > len(dialogue.placed) or not dialogue.transcript.events):
@@ -395,7 +405,10 @@ def weave(
 
 
 def _continued(generation: Generation, ends: dict[MessageMark, str]) -> str:
-    """Return the conversation that this history continues, or an empty string. The conversation must have an answer."""
+    """Return the id of the conversation that this history continues, or an empty string.
+
+    Conversations without an answer do not count.
+    """
     told = tuple(_told(generation))
     for length in range(len(told) - 1, 1, -1):
         if key := ends.pop(told[:length], ""):

@@ -1,4 +1,4 @@
-"""Reads results of tau-bench (tau1) and tau2-bench."""
+"""Reads the results of tau-bench (tau1) and tau2-bench."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -48,14 +48,17 @@ _ACTION = msgspec.json.Decoder(WrittenAction)
 
 
 def is_react(messages: Sequence[ChatMessage]) -> bool:
-    """Whether calls are written as text: the action in one message and the output in the next."""
+    """Whether the agent writes its calls as text: the action in one message, and the output in the next."""
     return not any(message.tool_calls or message.role == "tool" for message in messages) and any(
         _action(asked) is not None and _answer(answered) is not None for asked, answered in pairwise(messages)
     )
 
 
 def told_as_calls(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
-    """Yield the messages, with actions as calls and outputs as results. Thoughts are left out: no user sees them."""
+    """Yield the messages, with actions as calls and outputs as results.
+
+    Thoughts are left out, because no user sees them.
+    """
     is_asked = False
     for message in messages:
         action = _action(message)
@@ -68,7 +71,7 @@ def told_as_calls(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
         elif answer is not None:
             yield ChatMessage("tool", answer)
         elif message.role == "assistant" and isinstance(message.content, str):
-            # The benchmark passes text that it cannot parse to the user.
+            # The benchmark passes text that it cannot parse on to the user.
             yield ChatMessage("assistant", message.content.rpartition(_MARK)[2].strip())
         else:
             yield message
@@ -100,7 +103,7 @@ class Tick(Struct, gc=False):
 
 
 def messages_of(ticks: Iterable[Tick]) -> Iterator[ChatMessage]:
-    """Yield the messages in the ticks, in order. Consecutive chunks from the same speaker become one message."""
+    """Yield the messages that the ticks contain, in order. Consecutive chunks from one speaker become one message."""
     spoken = ChatMessage()
     for message in _flat(ticks):
         if message.role != "tool" and not message.tool_calls and not message.content:
@@ -148,14 +151,14 @@ class Environment(Struct):
 
 
 class Info(Struct):
-    """Fields of a tau2 file that are the same for all its simulations."""
+    """Fields of a tau2 file that apply to all its simulations."""
 
     agent_info: dict[str, Any] | None = None
     environment_info: Environment | None = None
 
 
 class TauResults(Struct):
-    """A tau2 file. Simulations are decoded one by one. They may be separate files in a folder."""
+    """A tau2 file. Simulations are decoded one by one, because they may be separate files in a folder."""
 
     simulations: list[Raw] | None = None
     info: Info | None = None
@@ -163,7 +166,7 @@ class TauResults(Struct):
     simulation_index: Raw = _ABSENT
     messages: Raw = _ABSENT
     ticks: Raw = _ABSENT
-    """This field and `messages` are for a file with one simulation."""
+    """Like `messages`, this field is set if the file contains a single simulation."""
 
 
 class RewardInfo(Struct):
@@ -188,9 +191,9 @@ _SIMULATION = msgspec.json.Decoder(Simulation)
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Yield the runs in a tau1 file or the simulations in a tau2 file. Runs have no ids.
+    """Yield the runs in a tau1 file, or the simulations in a tau2 file.
 
-    Simulations may also be on separate lines, in a list, or in separate files.
+    Runs have no ids. Simulations may also be separate lines, members of a list, or separate files.
     """
     if found.format == "tau1":
         pieces = source.wanted(records(source, found.layout))
@@ -204,7 +207,8 @@ def _tau1_run(source: Source, record: Record) -> Trajectory:
     run = decode(_TAU1, record.raw)
     transcript = Transcript()
     if run.traj is None and run.messages is None:
-        # A run that failed to start gets an empty list. Without the list, it would appear to be compliant.
+        # If a run failed to start, its messages are an empty list. Report missing messages, because the run would
+        # otherwise appear to be compliant.
         raise Malformed("it contains neither `traj` nor `messages`")
     messages = run.traj or run.messages or ()
     follow(told_as_calls(messages) if is_react(messages) else messages, transcript)
@@ -217,7 +221,7 @@ def _tau1_run(source: Source, record: Record) -> Trajectory:
 
 
 _ERRORS = ("Error: ", "Unknown action ")
-"""tau1 has no error flag. A failed result starts with one of these phrases."""
+"""The starts of failed results in tau1, which has no error flag."""
 
 
 Piece = tuple[Info, Record | RecordError]

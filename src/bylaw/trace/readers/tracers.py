@@ -1,4 +1,4 @@
-"""Reads exports from Langfuse and LangSmith. A later row may complete a row with the same id."""
+"""Reads exports from Langfuse and LangSmith. A later row may add fields to an earlier row with the same id."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -21,10 +21,10 @@ Row = dict[str, Any]
 Rows = dict[str, Row]
 _OBJECT = msgspec.json.Decoder(Row)
 _OBSERVATIONS = ("data", "batch", "observations", "traces")
-"""Keys for lists of rows in a Langfuse export."""
+"""Keys whose values are lists of rows in a Langfuse export."""
 _RUNS = ("runs", "post", "patch", "child_runs", "data")
-"""Keys for lists of rows in a LangSmith export."""
-# A patch has only a run's id and its new fields.
+"""Keys whose values are lists of rows in a LangSmith export."""
+# A patch contains only the id of a run and its new fields.
 _OF_A_RUN = (*_RUNS, "run_type", "trace_id", "dotted_order", "parent_run_id", "outputs", "end_time")
 _EVENTS = frozenset(("generation", "span", "event", "tool", "agent", "observation"))
 _START = ("startTime", "start_time", "timestamp")
@@ -33,11 +33,13 @@ _TRACE = ("traceId", "trace_id")
 _PARENT = ("parentObservationId", "parent_observation_id", "parent_run_id")
 _SESSION = ("sessionId", "session_id")
 _THREAD = ("thread_id", "session_id", "conversation_id")
-"""Names for the conversation in a LangSmith run's metadata. The run's own `session_id` is its project."""
+"""The names that LangSmith metadata uses for a conversation's id. A run's own `session_id` is not among them, because
+it is the id of a project.
+"""
 
 
 class _Export(Struct):
-    """All rows of a file. They are kept because the last line may still continue a conversation."""
+    """All rows of a file. They stay in memory, because even the last line may continue a conversation."""
 
     rows: Rows = field(default_factory=Rows)
     traces: Rows = field(default_factory=Rows)
@@ -112,7 +114,7 @@ def _observations(export: _Export) -> Iterator[Generation | ToolRun | str]:
             told.add(_trace(row))
         elif kind == "TOOL":
             yield export.read(what, row, _observed_tool)
-    # If an export has only traces, their inputs and outputs are still available.
+    # If an export contains only traces, use the traces' inputs and outputs.
     for id, row in export.traces.items():
         if id not in told:
             yield export.read(f"trace `{id}`", {**row, "traceId": id}, _observed_generation)

@@ -1,4 +1,4 @@
-"""Reads transcripts and JSON streams from Claude Code. Each line is a message with its session's id."""
+"""Reads transcripts and JSON streams from Claude Code. Each line is a message with the id of its session."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -19,7 +19,7 @@ _KINDS = {"user", "assistant", "system", "result", "summary", "stream_event"}
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Yield the sessions of a file. All lines are kept in memory, because the last line may continue a session."""
+    """Yield the sessions of a file. All lines stay in memory, because even the last line may continue a session."""
     sessions: dict[str, Transcript] = {}
     first: dict[str, Record] = {}
     seen: set[str] = set()
@@ -37,7 +37,7 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
         transcript = sessions.setdefault(session, Transcript())
         first.setdefault(session, record)
         turn = str(cast(dict[str, Any], line["message"]).get("id") or "")
-        # A turn is streamed block by block. Lines with the same message id are one turn.
+        # A turn is streamed block by block. Lines with one message id belong to one turn.
         goes_on = message.role == "assistant" and turn != "" and said.get(session) == turn
         message.turn = transcript.turn if goes_on else None
         follow([message], transcript)
