@@ -1,4 +1,4 @@
-"""The pages as an ASGI application: routes, sign-in and error pages. Start at `application`."""
+"""Serves the pages as an ASGI application: routes, sign-in and error pages. Start at `application`."""
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -22,14 +22,14 @@ FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 
 
 class Pages:
-    """A group of pages. Each page is a method with an address in its decorator."""
+    """A group of pages. Each page is a method whose decorator contains the page's address."""
 
     section = ""
-    """The navigation entry of the group."""
+    """The entry in the navigation bar that the group belongs to."""
 
     @property
     def layout(self) -> dict[str, Any]:
-        """The template values for the page's frame."""
+        """The template values for the layout that all pages share."""
         return {}
 
     def routes(self) -> Iterator[Route]:
@@ -43,17 +43,20 @@ class Pages:
 
 
 def shown(path: str, *, is_open: bool = False) -> Mark:
-    """Declare a page for GET. If `is_open` is set, no sign-in is needed."""
+    """Return a decorator that serves a method as a page for GET. If `is_open` is set, visitors need not sign in."""
     return _at(path, "GET", partial(_respond, is_open=is_open))
 
 
 def changed(path: str, *, is_open: bool = False) -> Mark:
-    """Declare a form for POST. The session's token protects the form. If `is_open` is set, no sign-in is needed."""
+    """Return a decorator that serves a method as a form for POST.
+
+    The session's token protects the form. If `is_open` is set, visitors need not sign in.
+    """
     return _at(path, "POST", partial(_respond, is_open=is_open))
 
 
 def streamed(path: str) -> Mark:
-    """Declare a stream of events for an open page."""
+    """Return a decorator that serves a method as a stream of events, for a page that is open in a browser."""
     return _at(path, "GET", _stream)
 
 
@@ -72,7 +75,7 @@ async def _stream(answer: Callable[[Request, Visitor], Awaitable[Response]], req
 
 
 async def _respond(answer: Callable[[Asked], Response], request: Request, *, is_open: bool) -> Response:
-    """Return a page. Pages run in a thread because they may wait for a disk."""
+    """Return the response with a page. Pages run in a thread because they may wait for a disk."""
     is_change = request.method == "POST"
     form = await read_form(request) if is_change else {}
     visitor = request.app.state.find(request)
@@ -105,7 +108,7 @@ def _to_sign_in(request: Request) -> Response:
 
 
 async def _wrong(request: Request, error: BylawError) -> Response:
-    """Show an error that the visitor can fix, either as a whole page or as part of a page."""
+    """Show an error that the visitor can fix, as a whole page or as part of a page."""
     status = error.status if isinstance(error, Refused) else 422
     if request.headers.get("hx-request") != "true":
         is_read = request.method in ("GET", "HEAD")
@@ -141,13 +144,13 @@ def application(
     hosts: tuple[str, ...] = (),
     secret: bytes | None = None,
 ) -> ASGIApp:
-    """Return the pages with their access checks.
+    """Return an ASGI application that serves the pages and checks access.
 
-    `find` returns the visitor, or None if they must sign in. `refresh` runs before each page.
+    `find` returns the visitor, or None if the visitor must sign in. `refresh` is called before each page.
     """
     handlers: dict[Any, Any] = {404: _lost, 405: _not_a_form, BylawError: _wrong}
     pages = Starlette(routes=[Route("/static/{digest}/{name}", _static), *routes], exception_handlers=handlers)
     pages.state.find, pages.state.refresh = find, refresh
-    # A redirect from `/findings/` would contain the client's `Host` header.
+    # Do not redirect addresses such as `/findings/`, because the redirect would contain the client's `Host` header.
     pages.router.redirect_slashes = False
     return Door(pages, hosts=hosts, secret=secret)

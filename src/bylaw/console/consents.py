@@ -1,4 +1,4 @@
-"""Shows an undecided consent to a reviewer: the question, the answer and the calls that depend on it."""
+"""Shows a reviewer an undecided consent: the question, the answer, and the calls that depend on the answer."""
 # pyright: basic, reportMissingImports=false
 
 import re
@@ -18,7 +18,7 @@ from bylaw.facts.value import leaves
 LONGEST = 6_000
 """The maximum length of a message on the page. The page links to the whole conversation."""
 _SHORTEST = 2
-"""The minimum length of a value to mark."""
+"""The minimum length of a value that is marked in a message."""
 
 
 class Said(Struct, frozen=True):
@@ -28,14 +28,14 @@ class Said(Struct, frozen=True):
 
 
 class AskedCall(Struct, frozen=True):
-    """A call that depends on the answer, with the values for an approval card."""
+    """A call that depends on the customer's answer, with its values as on an approval card."""
 
     row: FindingRow
     lines: list[str]
 
 
 class ConsentQuestion(Struct, frozen=True):
-    """The question whether the customer agreed to some calls."""
+    """A question for the reviewer: did the customer agree to these calls?"""
 
     messages: list[Said]
     calls: list[AskedCall]
@@ -46,14 +46,14 @@ class ConsentQuestion(Struct, frozen=True):
 
 
 def consent_question(index: Index, row: FindingRow) -> ConsentQuestion | None:
-    """Return the question about a finding, or None if the finding is not an undecided consent."""
+    """Return the reviewer's question about a finding, or None if the finding is not an undecided consent."""
     if not row.exchange or row.state != "open":
         return None
     why = undecided_consent(index.line(row)["open_rules"][0])
     whole = index.whole(row.conversation)
     events: list[JsonRecord] = whole["events"] if whole is not None else []
     rows = index.sharing(row) or [row]
-    # Put the finding's own call first.
+    # Put the call of this finding first.
     rows.sort(key=lambda each: each.id != row.id)
     given = {each.step: events[each.step]["arguments"] for each in rows if each.step < len(events)}
     values = [str(leaf) for arguments in given.values() for leaf in leaves(arguments)]
@@ -80,7 +80,7 @@ def _lines(tool: str, arguments: dict[str, Any]) -> list[str]:
 
 
 def with_values(text: str, values: Sequence[str]) -> Markup:
-    """Mark the call's values in a message."""
+    """Return a message in which the call's values are marked."""
     if len(text) > LONGEST:
         return said(text, LONGEST)
     parts = _values(values).split(text)

@@ -1,7 +1,7 @@
 """Checks the host, the token and the visitor of each request.
 
-Pages from other sites can send requests but cannot read these pages, so they do not know the session's token. Browsers
-also send the origin of a change.
+A page from another site can send requests, but it cannot read these pages, so it does not know the session's token.
+Browsers also report which site a form was sent from.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -26,7 +26,7 @@ NAME = "bylaw_name"
 """The cookie with the name that a visitor entered."""
 LONGEST = 80
 UNVERIFIED = " (unverified)"
-"""Marks the name of a visitor who has no key."""
+"""Appended to the name of a visitor without a key."""
 TOKEN = "token"
 FIELDS = 1000
 LARGEST = 256 << 10
@@ -44,13 +44,13 @@ _HEADERS = (
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 _SESSION = re.compile(r"[0-9a-f]{32}")
 _LENGTH = 64
-"""The length of a session's token. A form's token also contains the visitor's mark."""
+"""The length of a session's token. The token of a form also contains the visitor's mark."""
 Role = Literal["approve", "review", "view"]
-"""What a visitor may do: approve and stop, only leave notes, or only view."""
+"""What a visitor may do: approve calls and set stops, only leave notes, or only view."""
 
 
 class Refused(BylawError):
-    """A request was refused. `status` is the HTTP status."""
+    """Raised if a request is refused. `status` is the HTTP status."""
 
     code = "BY704"
 
@@ -60,10 +60,10 @@ class Refused(BylawError):
 
 
 class TooOld(Refused):
-    """The form's token is from another session. The server was restarted, or another site sent the form."""
+    """The form's token comes from another session, because the server was restarted or another site sent the form."""
 
     def __init__(self, token: str) -> None:
-        """`token` lets the visitor send the form again."""
+        """With the new `token`, the visitor can send the form again."""
         self.token = token
         super().__init__("nothing was written: the server restarted after you loaded the page. Send the form again")
 
@@ -71,11 +71,11 @@ class TooOld(Refused):
 class Visitor(Struct, frozen=True):
     name: str = ""
     is_verified: bool = False
-    """Whether the visitor's name comes from a key. Otherwise, the visitor typed it."""
+    """Whether the visitor's name is that of the key's owner. Otherwise, the visitor typed the name."""
     tenant: str = DEFAULT_TENANT
     role: Role = "approve"
     is_signed_in: bool = False
-    """Whether the visitor signed in with a key and can sign out."""
+    """Whether the visitor signed in with a key, and so can sign out."""
 
     @property
     def may_answer(self) -> bool:
@@ -88,13 +88,13 @@ class Visitor(Struct, frozen=True):
 
     @property
     def mark(self) -> str:
-        """Identifies the visitor for whom a page was made."""
+        """A digest that identifies the visitor whom a page was made for."""
         told = f"{self.tenant}\0{self.name}".encode("utf-8", "replace")
         return hashlib.blake2b(told, digest_size=8).hexdigest() if self.is_verified else ""
 
     @property
     def signature(self) -> str:
-        """The name that is recorded with a change."""
+        """The name to record with the visitor's changes."""
         return self.name if self.is_verified else self.name + UNVERIFIED
 
 
@@ -121,16 +121,16 @@ class Asked:
 
     @property
     def token(self) -> str:
-        """The token for the forms on the page."""
+        """The token to put in the forms on the page."""
         return self.request.scope["state"]["token"] + self.visitor.mark
 
     @property
     def is_part(self) -> bool:
-        """Whether the browser asks for only part of a page."""
+        """Whether the browser requests only part of a page."""
         return self.request.headers.get("hx-request") == "true"
 
     def text(self, name: str, limit: int = 1000) -> str:
-        """Return a form field as a single line."""
+        """Return a form field as a single line of text."""
         return " ".join(self.form.get(name, "").split())[:limit]
 
     def signed(self) -> str:
@@ -149,7 +149,7 @@ class Asked:
 
 
 def visitor_of(request: Request) -> Visitor:
-    """Return the visitor that the cookie names. The name is unverified."""
+    """Return the visitor whose name is in the cookie. The name is unverified."""
     return Visitor(_clean_name(unquote(request.cookies.get(NAME, ""), errors="replace")))
 
 
@@ -158,10 +158,10 @@ def _clean_name(name: str) -> str:
 
 
 class Door:
-    """Checks each request, then passes it on or refuses it."""
+    """Checks each request, and then passes it to the pages or refuses it."""
 
     def __init__(self, behind: ASGIApp, *, hosts: tuple[str, ...] = (), secret: bytes | None = None) -> None:
-        """Allow `hosts` as well as this machine's names. Workers that share a port also share a `secret`."""
+        """Allow `hosts` in addition to this machine's names. Workers that share a port must also share a `secret`."""
         self._behind = behind
         self._hosts = frozenset(host.lower() for host in hosts)
         self._secret = secret or secrets.token_bytes(32)
@@ -194,7 +194,7 @@ class Door:
         await self._behind(scope, receive, guarded)
 
     def _wrong_place(self, request: Request) -> str:
-        """Return why a request's headers are refused, or an empty string."""
+        """Return why a request's headers are refused. Return an empty string if they are not."""
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or not (_LOOPBACK.fullmatch(hosts[0]) or hosts[0].lower() in self._hosts):
             return "unrecognised Host header"
@@ -208,7 +208,7 @@ class Door:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form. Raise Refused if its token is wrong."""
+    """Return the fields of a form. Raise Refused if the form's token is wrong."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise Refused("send the change as a form", status=415)

@@ -1,4 +1,4 @@
-"""The pages for findings: the list by reason, a single finding, and triage."""
+"""The pages for findings: the list of findings by reason, a single finding, and triage."""
 # pyright: basic, reportMissingImports=false
 
 import json
@@ -33,9 +33,9 @@ LISTED = 100
 """The maximum number of conversations on a page."""
 KINDS = {"flagged": "with findings", "compliant": "compliant", "unjudged": "nothing judged"}
 FINDINGS = 60
-"""The maximum number of findings shown next to their conversation."""
+"""The maximum number of findings to show next to their conversation."""
 OTHERS = 12
-"""The maximum number of links to other findings in the same conversation."""
+"""The maximum number of links to further findings in the conversation."""
 
 
 class ConversationPages(AuditPages):
@@ -65,7 +65,7 @@ class ConversationPages(AuditPages):
 
     @shown("/c/{name:path}")
     def one(self, asked: Asked) -> Response:
-        """Show all or part of a conversation."""
+        """Show a conversation or part of it."""
         index = self._view.standings().index
         row = index.conversation(from_path(asked.path["name"]))
         if row is None:
@@ -104,7 +104,10 @@ def _stated(view: View, found: list[JsonRecord]) -> Any:
 
 
 def finding_data(view: View, index: Index, row: FindingRow) -> JsonRecord:
-    """Return a finding and its conversation for `<bylaw-finding>`. Size limits are the same as in the static report."""
+    """Return a finding and its conversation for the element `<bylaw-finding>`.
+
+    The size limits are those of the static report.
+    """
     finding = finding_details(view, index, row)
     whole = index.whole(row.conversation)
     others = [other for other in index.of_conversation(row.conversation) if other.id != row.id][:OTHERS]
@@ -136,7 +139,7 @@ def finding_details(view: View, index: Index, row: FindingRow) -> JsonRecord:
 
 
 def sentence_of(view: View, policy: str, limit: int = 400) -> str:
-    """Return the sentences of a policy or, without a document, its definition."""
+    """Return the sentences that a policy cites. If the pack has no document, return the policy's definition."""
     stated: JsonRecord = view.policies.get(policy) or {}
     quotes: list[str] = [cite["text"].strip() for cite in stated.get("citations", ()) if cite.get("text")]
     quoted = next(iter(quotes), "")
@@ -147,9 +150,9 @@ def sentence_of(view: View, policy: str, limit: int = 400) -> str:
 
 
 AHEAD = timedelta(days=90)
-"""How long a waiver lasts by default."""
+"""The default duration of a waiver."""
 BULK = 500
-"""The maximum number of findings that one form can decide."""
+"""The maximum number of findings that can be decided with one form."""
 WANTS = {"call": ("permit", "deny", "undetermined"), "rule": ("kept", "broken")}
 
 
@@ -208,7 +211,7 @@ class FindingPages(AuditPages):
     def _waived(self, asked: Asked, reason: str, expires: str, of_policy: bool) -> Response:
         standings, row = self._found(asked)
         for waiver in standings.waivers_of(row.id):
-            # If the same form is sent twice, create only one waiver.
+            # If the browser sends the form twice, create only one waiver.
             is_same = waiver.owner == asked.signed() and waiver.reason == reason
             if not is_same and (waiver.policy or not of_policy):
                 words = f"{waiver.owner} already waived this finding until {waiver.expires}: {waiver.reason}"
@@ -290,8 +293,8 @@ class FindingPages(AuditPages):
     def _picked(self, asked: Asked) -> tuple[Standings, list[FindingRow]]:
         """Return the findings that a form selects.
 
-        If a form selects every finding with a given reason, it also sends their number. Raise UsageError if this number
-        has changed.
+        A form that selects all findings with one reason also contains their number. Raise UsageError if that number
+        has changed since the form was shown.
         """
         wanted = Wanted.of(asked.query.items())
         standings = self._view.standings(wanted.base)
@@ -305,7 +308,7 @@ class FindingPages(AuditPages):
         return standings, rows
 
     def _queue(self, asked: Asked, row: FindingRow) -> Wanted | None:
-        """Return the filters of the list with the form, or None for a finding's own page."""
+        """Return the filters of the list that contains the form, or None if the form is on a finding's own page."""
         address = asked.form.get("queue")
         if address is None or not asked.is_part or row.state not in ("new", "still", "open"):
             return None
@@ -349,7 +352,10 @@ class FindingPages(AuditPages):
         following: FindingRow | None = None,
         rows: Sequence[FindingRow] = (),
     ) -> Response:
-        """Show the change and the finding's new state. In a list, show the next finding instead."""
+        """Show what was changed and the finding's new state.
+
+        If the finding was in a list, show the next finding instead.
+        """
         queue = self._queue(asked, row)
         standings = self._view.standings(queue.base if queue is not None else self._view.base)
         now = standings.index.finding(row.id) or row
@@ -359,7 +365,7 @@ class FindingPages(AuditPages):
         asked.headers["hx-trigger"] = json.dumps({"decided": decided})
         coming = standings.index.finding(following.id) if following is not None else None
         if queue is not None and coming is not None and coming.state != row.state:
-            # The change applies to the whole policy, so it has also decided the next finding.
+            # The change applies to the whole policy, so the next finding is decided too.
             coming = standings.index.following(queue, row)
         if queue is None or coming is None:
             return self._page("triage.html", asked, written=written, **self._detail(standings, now, queue=queue))
@@ -370,7 +376,7 @@ class FindingPages(AuditPages):
         return self._page("finding_body.html", asked, file=written.path.name, why=written.told, **shown)
 
     def _detail(self, standings: Standings, row: FindingRow | None, *, queue: Wanted | None = None) -> dict[str, Any]:
-        """Return the template values of a finding. `queue` contains the filters of the list."""
+        """Return the template values for a finding. `queue` contains the filters of the list."""
         days = {"ahead": _default_expiry(), "today": date.today().isoformat()}
         if row is None:
             return {"row": None} | days
@@ -412,7 +418,7 @@ def _false_alarm(asked: Asked) -> str:
 
 
 def _picked(standings: Standings, asked: Asked) -> list[FindingRow]:
-    """Return the calls that a form selects, and all other calls that depend on the same customer answers."""
+    """Return the calls that a form selects, and all other calls that depend on the same answers from the customer."""
     form, ids = asked.form, list[str]()
     for name, value in form.items():
         kind, _, number = name.partition("-")
@@ -425,7 +431,7 @@ def _picked(standings: Standings, asked: Asked) -> list[FindingRow]:
 
 
 def grouped(rows: Sequence[FindingRow]) -> list[list[FindingRow]]:
-    """Group the rows of a list. Rows that depend on the same customer answer belong together."""
+    """Group the rows of a list: undecided consents that depend on the same customer answer form one group."""
     groups: dict[Any, list[FindingRow]] = {}
     for row in rows:
         groups.setdefault(row.exchange_key if row.state == "open" else row.number, []).append(row)

@@ -1,4 +1,4 @@
-"""The inbox of calls that are waiting for approval. It also works on a phone."""
+"""The inbox of calls that are waiting for approval. It is also usable on a phone."""
 # pyright: basic, reportMissingImports=false
 
 import hashlib
@@ -29,13 +29,13 @@ from bylaw.trace.event import Card as ShownCard
 ANSWERED = 20
 """The number of recent answers to list."""
 LOOKS = 3.0
-"""How often customers' cards are polled, in seconds. Each poll reads conversations."""
+"""The interval at which customers' cards are polled, in seconds. Each poll reads conversations."""
 
 DECISIONS = 500
-"""The number of recent decisions to search for cards."""
+"""The number of recent decisions to search for customers' cards."""
 LOOKED_UP = 6
 SHORT = 300
-"""Arguments longer than this many characters are folded."""
+"""Arguments with more than this many characters are shown folded."""
 _FACT = re.compile(r"(\w+)\[([^\]]*)\]\.(\w+)")
 
 
@@ -43,23 +43,23 @@ class Card(Struct, frozen=True):
     approval: Approval
     title: str
     words: str
-    """The decision's message for reviewers."""
+    """The message that the decision contains for reviewers."""
     questions: list[str]
     arguments: list[tuple[str, str, str]]
-    """The name, short value and full value of each argument. The full value is empty if nothing was cut."""
+    """The name, short value and full value of each argument. The full value is empty if the short value is complete."""
     customer: list[tuple[str, str]]
     first: str
     said: list[tuple[str, str]]
-    """The last messages, with speakers."""
+    """The last messages before the call, each with its speaker."""
     looked_up: list[tuple[str, str]]
     missing: list[str]
     sentences: list[tuple[str, str, str]]
-    """The policy, sentence and reason for each objection."""
+    """The policy, the sentence and the reason for each objection to the call."""
     left: float | None
 
 
 class CustomerCard(Struct, frozen=True):
-    """A card that waits for the customer's answer."""
+    """A card that is waiting for the customer's answer."""
 
     conversation: str
     card: str
@@ -68,18 +68,18 @@ class CustomerCard(Struct, frozen=True):
     asked: float
     left: float | None
     attested: list[Attestation]
-    """Reviewers' attestations that the customer has confirmed the card."""
+    """The attestations by reviewers that the customer has confirmed the card."""
 
 
 class InboxPages(ServicePages):
-    """Pages for requests in a decision log that are waiting for a reviewer."""
+    """The pages for requests in a decision log that are waiting for a reviewer."""
 
     section = "inbox"
 
     def __init__(self, service: ServiceLog) -> None:
         super().__init__(service)
         self._customer_cards: dict[str, tuple[float, str]] = {}
-        """For each tenant, the time of the last poll and the cards waiting for a customer."""
+        """For each tenant, the time of the last poll and the cards that are waiting for a customer."""
 
     @shown("/")
     @shown("/inbox")
@@ -88,7 +88,7 @@ class InboxPages(ServicePages):
 
     @shown("/inbox/cards")
     def cards(self, asked: Asked) -> Response:
-        """Return only the cards, so that the page can refresh them."""
+        """Return only the cards, with which the page refreshes itself."""
         return self._page("inbox_cards.html", asked, **self._values(asked), done=None)
 
     @changed("/inbox/answer")
@@ -104,7 +104,7 @@ class InboxPages(ServicePages):
 
     @changed("/inbox/undo")
     def undo(self, asked: Asked) -> Response:
-        """Withdraw an approval before its call runs."""
+        """Withdraw an approval whose call has not run yet."""
         asked.needs_answering()
         tenant, by = asked.visitor.tenant, asked.signed()
         done = self._service.log.withdraw(asked.form.get("id", ""), by=by, tenant=tenant)
@@ -112,8 +112,9 @@ class InboxPages(ServicePages):
 
     @changed("/inbox/attest")
     def attest(self, asked: Asked) -> Response:
-        """Save an attestation that the customer has confirmed a card. The card is still waiting for the customer's
-        answer.
+        """Save an attestation that the customer has confirmed a card.
+
+        The card continues to wait for the customer's own answer.
         """
         asked.needs_noting()
         conversation, card = asked.form.get("conversation", ""), asked.form.get("card", "")
@@ -126,11 +127,11 @@ class InboxPages(ServicePages):
 
     @streamed("/inbox/events")
     async def events(self, request: Request, visitor: Visitor) -> Response:
-        """Send an event when the waiting requests change."""
+        """Send an event whenever the waiting requests change."""
         return changes(lambda _: self._waiting(visitor.tenant), known_by(request))
 
     def _after(self, asked: Asked, told: str, done: Approval | None = None) -> Response:
-        """Return the page, or only the changed part, with the result.
+        """Return the page, or only its changed part, with the result.
 
         After an answer (`done`), the page is locked briefly, so that a second tap does not answer the next call.
         """
@@ -175,7 +176,7 @@ class InboxPages(ServicePages):
 
 
 def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float, *, may_answer: bool) -> Card:
-    """Return the card for a waiting call. Visitors who may not answer cannot see the call's private values."""
+    """Return the card for a waiting call. It hides the call's private values from visitors who may not answer."""
     history = service.history(tenant, approval.conversation)
     told = service.shown(history) if history is not None else ShownConversation([], str)
     seen = str if may_answer else told.scrubbed
@@ -209,7 +210,7 @@ def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float, *,
 
 
 def customer_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[CustomerCard]:
-    """Yield recent cards without an answer from the customer."""
+    """Yield the recent cards that the customer has not answered yet."""
     seen: set[str] = set()
     for entry in service.log.latest(tenant, "decision", limit=DECISIONS):
         card = read_decision(entry.body).card if entry.body is not None and b'"card"' in entry.body else None
@@ -230,7 +231,7 @@ def customer_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[Cus
 
 
 def in_words(text: str) -> str:
-    """Describe facts in words: `Membership[M878].tier` becomes "the tier of Membership M878"."""
+    """Describe facts in words. For example, `Membership[M878].tier` becomes "the tier of Membership M878"."""
     return _FACT.sub(lambda found: f"the {found[3].replace('_', ' ')} of {found[1]} {found[2]}", text)
 
 
@@ -239,7 +240,7 @@ def _folded(whole: str) -> tuple[str, str]:
 
 
 def _is_open(history: History, card: ShownCard) -> bool:
-    """Whether the card is still open. It is open if no later message can be an answer to it."""
+    """Whether the card still waits for an answer: no later message comes from the user or confirms a card."""
     places = [number for number, event in enumerate(history.events) if isinstance(event, Call) and event.card == card]
     if not places:
         return False

@@ -1,4 +1,4 @@
-"""Live decisions from a service's log, each with its conversation."""
+"""Shows live decisions from a service's log, each with its conversation."""
 # pyright: basic, reportMissingImports=false
 
 import time
@@ -26,16 +26,16 @@ from bylaw.shield.stopping import check_target, unheard_of
 from bylaw.text.day import read_duration
 
 LOOKED_AT = 2_000
-"""The number of recent decisions to filter."""
+"""The number of recent decisions to search with a filter."""
 LISTED = 100
 SHOWN = 400
-"""How many entries to show from the end of a conversation."""
+"""The number of entries to show from the end of a conversation."""
 ANSWERS: tuple[str, ...] = get_args(Answer)
 POSTURES: tuple[str, ...] = get_args(Posture)
 
 
 class DecisionFilter(Struct, frozen=True):
-    """A filter for decisions from a page's address."""
+    """A filter for decisions, taken from a page's address."""
 
     answer: str = ""
     posture: str = ""
@@ -87,7 +87,7 @@ class LivePages(ServicePages):
 
     @streamed("/live/events")
     async def events(self, request: Request, visitor: Visitor) -> Response:
-        """Send an event after each new decision."""
+        """Send an event whenever a new decision is logged."""
         given = known_by(request)
         after = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
 
@@ -99,7 +99,7 @@ class LivePages(ServicePages):
 
     @shown("/live/c/{name:path}")
     def conversation(self, asked: Asked) -> Response:
-        """Show a conversation with its decisions."""
+        """Show a conversation together with its decisions."""
         name = from_path(asked.path["name"])
         entries = self._service.entries(asked.visitor.tenant, name)
         happened = list(self._happened(entries))
@@ -143,9 +143,9 @@ def _item(event: dict[str, Any]) -> TimelineItem:
 TARGETS = {"tool": "A tool", "agent": "An agent", "policy": "All writes under a policy", "all": "Every write"}
 SPANS = {"30m": "30 minutes", "2h": "2 hours", "8h": "8 hours", "1d": "a day", "7d": "a week"}
 OVER = 50
-"""The maximum number of past stops to list."""
+"""The maximum number of ended stops to list."""
 RECENT = 7 * 86_400
-"""The page suggests agents that were seen within this many seconds."""
+"""The page suggests the agents that were seen within this many seconds."""
 
 
 class StopPages(ServicePages):
@@ -153,7 +153,7 @@ class StopPages(ServicePages):
 
     @shown("/stops")
     def listed(self, asked: Asked, told: str = "") -> Response:
-        """Show current and past stops."""
+        """List the current stops and the ended stops."""
         now, tenant = time.time(), asked.visitor.tenant
         every = self._service.log.every_stop(tenant)
         tools = self._service.pack.schema.tools

@@ -25,11 +25,11 @@ from bylaw.pack import Criterion
 from bylaw.text.number import counted
 
 TREND = 12
-"""The maximum number of audits in the trend."""
+"""The maximum number of audits to show in the trend."""
 RATES = 100
-"""The maximum number of policies or agents in a comparison."""
+"""The maximum number of policies or agents to show in a comparison."""
 LISTED = 500
-"""The maximum number of findings from the earlier audit in a comparison."""
+"""The maximum number of findings from the earlier audit to show in a comparison."""
 _NO_RATE = rate(0, 0)
 _KINDS = {
     "violation": ("violation", "violations"),
@@ -49,7 +49,7 @@ _COLUMNS = {
     "waived": "Waived",
     "false-alarm": "False alarms",
 }
-"""The columns in the table of policies: verdicts of new findings, then states of other findings."""
+"""The columns in the table of policies: first the verdicts of new findings, then the states of all other findings."""
 
 
 class PolicyRow(Struct, frozen=True):
@@ -58,16 +58,19 @@ class PolicyRow(Struct, frozen=True):
     sentence: str
     states: dict[str, int]
     verdicts: dict[str, int]
-    """The number of new findings, by this policy's verdict."""
+    """The number of new findings for each verdict of this policy."""
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of new findings by verdict, and of other findings by state."""
+        """The number of new findings for each verdict, and of other findings for each state."""
         return {**dict.fromkeys(_COLUMNS, 0), **self.states, **self.verdicts}
 
     @property
     def rank(self) -> tuple[int, ...]:
-        """The sort key: new violations first, then new near-misses, each by severity and number."""
+        """The sort key.
+
+        Policies with new violations come first, then those with new near-misses, each by severity and number.
+        """
         wrong = self.verdicts.get("violation", 0) + self.verdicts.get("broken", 0)
         near, total = self.verdicts.get("near_miss", 0), sum(self.states.values())
         return (0 if wrong else 1 if near else 2, rank(self.severity), -wrong, -near, -total)
@@ -83,7 +86,10 @@ class TrendPoint(Struct, frozen=True):
 
 
 class RatePair(Struct, frozen=True):
-    """The rates of a policy or agent in an earlier audit and in this one. `facts.interval.rate` computes them."""
+    """The rates of a policy or agent in an earlier audit and in this audit.
+
+    `facts.interval.rate` computes the rates.
+    """
 
     name: str
     before: JsonRecord
@@ -91,7 +97,7 @@ class RatePair(Struct, frozen=True):
 
     @property
     def change(self) -> str:
-        """`bad` or `good` if the intervals do not overlap. Otherwise empty."""
+        """`bad` or `good` if the rates' intervals do not overlap, otherwise empty."""
         if self.before["value"] is None or self.now["value"] is None:
             return ""
         return (
@@ -104,7 +110,7 @@ class OverviewPages(AuditPages):
 
     @shown("/")
     def first(self, asked: Asked) -> Response:
-        """Show the overview, with or without a comparison."""
+        """Show the overview, with a comparison if one is requested."""
         wanted = Wanted.of(asked.query.items())
         view = self._view
         base = wanted.base or view.base
@@ -138,7 +144,7 @@ class OverviewPages(AuditPages):
 
     @shown("/compare")
     def compared(self, asked: Asked) -> Response:
-        """Compare with one earlier audit, or show a choice of audits."""
+        """Compare the audit with an earlier audit, or let the visitor choose an earlier audit."""
         view = self._view
         base = Wanted.of(asked.query.items()).base or view.base
         bases = [(name, str(read_summary(path).get("date", ""))) for name, path in view.bases.items()]
@@ -210,7 +216,7 @@ def _since(view: View, base: str) -> str:
 
 
 Rates = dict[str, JsonRecord]
-"""The rates of one verdict, grouped by policy or agent."""
+"""The rates of one verdict, keyed by policy or agent."""
 
 
 def _by_policy(summary: JsonRecord, criterion: Criterion, verdict: str) -> Rates:
@@ -225,7 +231,10 @@ def _by_agent(summary: JsonRecord, criterion: Criterion, verdict: str) -> Rates:
 def _pairs(
     rates: Callable[[JsonRecord, Criterion, str], Rates], earlier: JsonRecord, now: JsonRecord, criterion: Criterion
 ) -> dict[str, list[RatePair]]:
-    """Return the pairs of rates by verdict, except those with two zeros. Changed rates come first, then the highest."""
+    """Return the pairs of rates for each verdict, except pairs of two zeros.
+
+    Changed rates come first, then the highest rates.
+    """
     found: dict[str, list[RatePair]] = {}
     for verdict in ("violation", "near_miss"):
         old, new = rates(earlier, criterion, verdict), rates(now, criterion, verdict)
@@ -238,7 +247,7 @@ def _pairs(
 
 
 def trend(view: View, most: int = TREND) -> list[TrendPoint]:
-    """Return this audit and other audits of the same pack in neighbouring folders, ordered by date."""
+    """Return this audit and the audits of its pack in neighbouring folders, ordered by date."""
     found = [(name, read_summary(path), False) for name, path in view.bases.items()]
     found.append((view.out.resolve().name, view.summary, True))
     points = [_point(name, summary, is_this, view.criterion) for name, summary, is_this in found if summary]

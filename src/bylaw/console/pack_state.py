@@ -27,11 +27,11 @@ from bylaw.review.check import Covered, Noted, covered_sentences, loaded, noted_
 
 _PARTS = frozenset((".yaml", ".md", ".py", ".txt", ".json"))
 _APART = frozenset((REVIEW, COMMENTS))
-"""Signatures and comments are not part of the pack. They are read every time."""
+"""Files with signatures and comments. They are not part of the pack, so they are read each time."""
 
 
 class PackState(Struct, frozen=True):
-    """A pack, with data that is computed only once."""
+    """A pack, and data about it that is computed only once."""
 
     folder: PackFolder
     pack: Pack
@@ -45,7 +45,7 @@ class PackState(Struct, frozen=True):
 
 
 class PackStates:
-    """Caches the state of a folder until a file in it changes."""
+    """Caches the state of a pack's folder until one of its files changes."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -80,12 +80,12 @@ def _files(root: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def case_names(pack: Pack, policy: str) -> set[str]:
-    """Return a policy's names in cases: its own name and its rules' names."""
+    """Return the names by which cases refer to a policy: its own name and the names of its rules."""
     return {policy, *(rule.name for rule in pack.book.rules if rule.policy == policy)}
 
 
 def cases_of(pack: Pack, names: Container[str]) -> Iterator[Any]:
-    """Yield a policy's cases in order. `names` is the result of `case_names`."""
+    """Yield a policy's cases in order. `names` is the result of `case_names` for the policy."""
     for read in pack.cases.values():
         for case in read.record.written_out:
             if str(case.rule or case.policy) in names:
@@ -93,7 +93,7 @@ def cases_of(pack: Pack, names: Container[str]) -> Iterator[Any]:
 
 
 def parts_of(case: Any) -> tuple[tuple[str, str], ...]:
-    """Return the inputs of a case, with titles."""
+    """Return the inputs of a case, each with a title."""
     parts = [
         ("now", case.now), ("context", case.context), ("done", case.done), ("call", case.called),
         ("facts", case.facts), ("world", case.world), ("events", [_event(each) for each in case.events or ()]),
@@ -130,7 +130,7 @@ def judged_by(line: JsonRecord, policy: str) -> JsonRecord | None:
 def keep_call_case(
     root: Path, policy: JsonRecord, events: Sequence[JsonRecord], step: int, want: str, note: str
 ) -> Written:
-    """Save a flagged call as a case, with the earlier evidence and the expected result."""
+    """Save a flagged call as a case, with the evidence before the call and the expected result."""
     evidence, made = str(policy["evidence"]), events[step]
     if want == "deny" and evidence == "undetermined" and policy["world"] == "deny":
         unseen = ", ".join(_fact(each) for each in policy["missing"])
@@ -154,7 +154,7 @@ def keep_call_case(
 
 
 def keep_rule_case(root: Path, rule: str, events: Sequence[JsonRecord], step: int, want: str, note: str) -> Written:
-    """Save a broken rule as a case, with the events up to the step that broke it."""
+    """Save a broken rule as a case, with the events up to the step at which the rule was broken."""
     pack = _loaded(root)
     record = {"note": " ".join(note.split()), "rule": rule, "events": list(_happened(events, step))}
     if fault := _fault(pack, record | {"want": "broken"}):
@@ -163,8 +163,9 @@ def keep_rule_case(root: Path, rule: str, events: Sequence[JsonRecord], step: in
 
 
 def _kept(root: Path, pack: Pack, record: JsonRecord) -> Written:
-    """Write a case, and report whether it passes. Refuse it if an existing case has the same input but a different
-    result.
+    """Write a case, and return whether it passes.
+
+    Raise UsageError if a case with this input but another result exists.
     """
     body = _read(record)
     name = str(body.rule or body.policy)
@@ -188,7 +189,7 @@ def _loaded(root: Path) -> Pack:
 
 
 def _fault(pack: Pack, record: JsonRecord) -> str:
-    """Return why a case fails, or an empty string if it passes."""
+    """Return why a case fails. Return an empty string if it passes."""
     try:
         ended = run_case(pack, _read(record), CASES)
     except BylawError as error:
@@ -230,8 +231,9 @@ def _fact(fact: JsonRecord) -> str:
 
 
 def _happened(events: Sequence[JsonRecord], step: int | None = None) -> Iterator[JsonRecord]:
-    """Yield the events up to a step in the format of cases. Each call includes its result, even if the result came
-    later.
+    """Yield the events up to a step in the format of cases.
+
+    Each call contains its result, even a result that came later.
     """
     results = {event.get("call"): event for event in events if event["type"] == "result"}
     for number, event in enumerate(events if step is None else events[: step + 1]):

@@ -1,5 +1,6 @@
-"""Renders pages from templates. All values are escaped. Text from logs and packs passes through `said`, `marked` or
-`seen`.
+"""Renders pages from templates.
+
+All values are escaped. Text from logs and packs must pass through `said`, `marked` or `seen`.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -42,7 +43,7 @@ STATES = {
     "refused": "Refused by the tool",
 }
 SETTLED = {"waived": "waived", "false-alarm": "false alarm", "attested": "settled"}
-"""Labels of findings settled by a reviewer."""
+"""The labels of findings that a reviewer has settled."""
 STATIC = {
     "console.css": "text/css",
     "console.js": "text/javascript",
@@ -76,7 +77,7 @@ def environment() -> Environment:
 
 
 def load_templates() -> None:
-    """Compile all templates in advance. Compiling is slower than rendering."""
+    """Compile all templates in advance, because compiling is slower than rendering."""
     for name in environment().list_templates():
         environment().get_template(name)
 
@@ -89,13 +90,13 @@ def page(template: str, status: int = 200, headers: dict[str, str] | None = None
 def said(value: Any, limit: int = 300) -> Markup:
     """Return text for a page without markup or hidden characters.
 
-    The text is isolated, so it cannot change the direction of other text.
+    The text is isolated, so it cannot change the writing direction of the text around it.
     """
     return Markup("<bdi>{}</bdi>").format(seen(_cut(value, limit)))
 
 
 def marked(value: Any, limit: int = 300) -> Markup:
-    """Like `said`, but for a reason or sentence. Code and bold text in Markdown are rendered."""
+    """Return `said` for a reason or sentence, but with Markdown code and bold text rendered."""
     text = _cut(value, limit)
     parts: list[Markup] = []
     end = 0
@@ -107,7 +108,7 @@ def marked(value: Any, limit: int = 300) -> Markup:
 
 
 def seen(text: str) -> Markup:
-    """Like `said`, but without isolation, for an element with no other content."""
+    """Return `said` without isolation, for an element that has no other content."""
     parts: list[Markup] = []
     for hidden, run in groupby(text, key=lambda each: "" if _is_seen(each) else each):
         whole = "".join(run)
@@ -118,7 +119,7 @@ def seen(text: str) -> Markup:
 
 
 def plain(value: Any, limit: int = 80) -> str:
-    """Return text without hidden characters for an attribute or a title."""
+    """Return text without hidden characters, for an attribute or a title."""
     text = str(value)[: limit + 1]
     return _cut("".join(each if _is_seen(each) else _code_point(each) for each in text).replace("\n", " "), limit)
 
@@ -137,13 +138,16 @@ def _code_point(character: str) -> str:
 
 
 def as_json(data: Any) -> Markup:
-    """Return data as JSON that cannot end the block around it."""
+    """Return data as JSON that cannot close the element that contains it."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False, default=str)
     return Markup(written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def in_path(name: str) -> str:
-    """Return the name of a conversation for the end of a URL. A browser would interpret `..` as the parent folder."""
+    """Return the name of a conversation for use at the end of a URL.
+
+    It is escaped, because a browser would read `..` as the parent folder.
+    """
     start = "/" if name in (".", "..") or name.startswith("/") else ""
     return quote(start + name, safe="", errors="replace")
 
@@ -153,7 +157,7 @@ def from_path(given: str) -> str:
 
 
 def place_in(text: str) -> int:
-    """Return a list offset from an address. The default is 0."""
+    """Return the offset of a list from a page's address, or 0 if the address has none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
@@ -167,7 +171,7 @@ def span(seconds: float) -> str:
 
 
 def running(seconds: float, *, down: bool = False) -> Markup:
-    """Return a duration that the page keeps up to date, with the UTC time as its title."""
+    """Return a duration that the page keeps updating. The UTC time is its tooltip."""
     when = datetime.fromtimestamp(time.time() + (seconds if down else -seconds), UTC).isoformat(" ", "minutes")[:16]
     told = ("left" if down else "ago", seconds, when, span(seconds))
     return Markup('<span data-{}="{:.0f}" title="{} UTC">{}</span>').format(*told)
@@ -179,7 +183,7 @@ def percent(value: float | None) -> str:
 
 @cache
 def static_file(name: str) -> bytes:
-    """Return a style sheet or script. The static report uses some of the same files."""
+    """Return a style sheet or script. The report of an audit uses some of these files."""
     files = resources.files("bylaw.console") / "static"
     match name:
         case "elements.js":
@@ -198,5 +202,5 @@ def static_file(name: str) -> bytes:
 
 @cache
 def static_address(name: str) -> str:
-    """Return the address of a file. It contains the file's hash, so browsers may cache it forever."""
+    """Return the address of a file. The address contains the file's hash, so browsers may cache the file forever."""
     return f"/static/{hashlib.sha256(static_file(name)).hexdigest()[:12]}/{name}"

@@ -1,4 +1,4 @@
-"""All pages of an audit and of a service. `run_pages` serves an audit on this machine."""
+"""Collects all pages of an audit and of a service. `run_pages` serves an audit on this machine."""
 # pyright: basic, reportMissingImports=false
 
 import socket
@@ -28,10 +28,10 @@ from bylaw.record import Log
 
 HOST = "127.0.0.1"
 SERVED = ("/inbox", "/live", "/stops", "/policy", "/try/", "/sign-in", "/sign-out", "/static/")
-"""Address prefixes of a service's pages, without the slash."""
+"""How the addresses of a service's pages start."""
 VIEW_PAGES = "/review, /findings, /conversations, /policy, /compare, /search"
 SERVICE_PAGES = "/inbox, /live, /stops, /policy"
-"""The first pages to open. Their addresses are printed in the terminal."""
+"""The pages to open first. The terminal shows their addresses."""
 
 
 def view_app(view: View) -> ASGIApp:
@@ -45,7 +45,10 @@ def view_app(view: View) -> ASGIApp:
 def service_app(
     log: Log, pack: Pack, *, sign_in: SignIn | None = None, hosts: tuple[str, ...] = (), secret: bytes | None = None
 ) -> ASGIApp:
-    """Return a service's pages. Without `sign_in`, every user of this machine may open them."""
+    """Return the application for a service's pages.
+
+    Without `sign_in`, every user of this machine may open the pages.
+    """
     service = ServiceLog(log, pack)
     bench = service_bench(service)
     pages = [each(service) for each in (InboxPages, LivePages, StopPages)]
@@ -62,9 +65,9 @@ def is_page(path: str) -> bool:
 def run_pages(
     out: Path, port: int, *, pack: str, waivers: Path | None, base: Path | None, tell: Callable[[str], None]
 ) -> None:
-    """Serve an audit's pages until interrupted. `tell` is called with the address."""
+    """Serve an audit's pages until interrupted. `tell` is called with the address of the pages."""
     view = View(out, pack=pack, waivers=waivers, base=base)
-    # Load templates only in this thread, because Python 3.11 may fail if two threads parse Python code.
+    # Load all templates before other threads start, because Python 3.11 may fail if two threads parse Python code.
     threading.Thread(target=load_templates, daemon=True, name="console-warming").start()
     taken = _listen(port)
     tell(f"{view.title}: http://{HOST}:{taken.getsockname()[1]}/  (Ctrl-C ends it)")

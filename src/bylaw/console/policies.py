@@ -1,4 +1,7 @@
-"""Shows the document, with each sentence's policies. Reviewers can read, sign, reject and comment on the checks."""
+"""Shows the policy document, with the policies that cite each sentence.
+
+Reviewers can read, sign, reject and comment on the checks.
+"""
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +35,7 @@ from bylaw.rule.formula import atoms
 from bylaw.rule.structure import circuits
 
 EXCERPT = 5
-"""The maximum number of flagged calls on a policy's page."""
+"""The maximum number of flagged calls to show on a policy's page."""
 NEEDS = ("unsigned", "lapsed", "rejected")
 
 
@@ -55,7 +58,7 @@ Group = tuple[str, str, list[Margin]]
 
 
 def margins_of(covered: Iterable[Covered], states: Mapping[str, str]) -> tuple[list[Group], set[str]]:
-    """Return the sentences by file and heading, each with the policies that cite it."""
+    """Return the sentences by file and heading. Each sentence has the policies that cite it."""
     groups: list[Group] = []
     cited: set[str] = set()
     for each in covered:
@@ -68,7 +71,7 @@ def margins_of(covered: Iterable[Covered], states: Mapping[str, str]) -> tuple[l
 
 
 class ServedPolicyPages(Pages):
-    """Pages that show a service's pack."""
+    """Pages that show the pack of a service."""
 
     section = "policy"
 
@@ -81,12 +84,12 @@ class ServedPolicyPages(Pages):
 
     @shown("/policy/{id}")
     def one(self, asked: Asked) -> Response:
-        """Redirect from the policy's address in an audit's pages."""
+        """Redirect to this policy from its address in the pages of an audit."""
         return RedirectResponse(f"/try/{quote(asked.path['id'], safe='')}", 303)
 
     @shown("/policy")
     def document(self, asked: Asked) -> Response:
-        """Show the document as prose or, without a document, the policies in order."""
+        """Show the document as prose. If the pack has no document, list the policies in order."""
         assert self._bench.root is not None
         now = self._bench.pack_now()
         groups, cited = margins_of(now.covered, standings(self._bench.root, now.sides))
@@ -96,13 +99,13 @@ class ServedPolicyPages(Pages):
 
 
 class PolicyPages(AuditPages):
-    """Pages that show an audit's pack and let a reviewer sign it."""
+    """Pages that show the pack of an audit and let a reviewer sign it."""
 
     section = "policy"
 
     @shown("/policy")
     def document(self, asked: Asked) -> Response:
-        """Show the document as prose or, without a document, the policies in order."""
+        """Show the document as prose. If the pack has no document, list the policies in order."""
         groups: list[Group] = []
         cited: set[str] = set()
         states: Mapping[str, str] = {}
@@ -134,7 +137,7 @@ class PolicyPages(AuditPages):
 
     @shown("/policy/{id}/circuit.svg")
     def circuit(self, asked: Asked) -> Response:
-        """Draw an action's rules with their weights."""
+        """Draw the rules for an action, with their weights."""
         book, name = self._view.pack_now().pack.book, asked.query.get("action", "")
         if name not in book.actions:
             raise Refused("the pack has no such action", status=404)
@@ -142,7 +145,7 @@ class PolicyPages(AuditPages):
 
     @changed("/policy/{id}/sign")
     def sign(self, asked: Asked) -> Response:
-        """Accept or reject the version of a policy that the page showed."""
+        """Accept or reject a policy, in the version that the page showed."""
         name, root, sides = self._to_write(asked)
         word, note = asked.form.get("word", ""), asked.text("note")
         if word not in ("accepted", "rejected"):
@@ -166,14 +169,14 @@ class PolicyPages(AuditPages):
 
     @changed("/policy/{id}/comment")
     def comment(self, asked: Asked) -> Response:
-        """Add a comment, which does not affect sign-off."""
+        """Add a comment. Comments do not affect sign-off."""
         name, root, sides = self._to_write(asked)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         given = Comment(name, asked.signed(), now, asked.form.get("text", ""), sides.sentence, sides.check)
         return self._shown(asked, name, comment_on(root, given))
 
     def _to_write(self, asked: Asked) -> tuple[str, Path, Sides]:
-        """Return the policy, the pack's folder, and the policy's current digests."""
+        """Return the policy, its pack's folder, and the policy's current digests."""
         name, root = asked.path["id"], self._view.writable_root()
         sides = self._view.pack_now().sides.get(name)
         if sides is None:
@@ -223,7 +226,7 @@ _UNKNOWN: dict[str, Any] = {
     "policy": None, "check": None, "state": "", "needs": False, "signature": None, "cases": [], "rules": [],
     "actions": [], "noted": Noted(), "comments": [], "digest": "",
 }  # fmt: skip
-"""The content of a policy's page if there is no pack."""
+"""The content that a policy's page shows if there is no pack."""
 
 
 def _of_pack(now: PackState, name: str, root: Path) -> dict[str, Any] | None:
@@ -248,7 +251,7 @@ def _of_pack(now: PackState, name: str, root: Path) -> dict[str, Any] | None:
 
 
 def _said_of(line: JsonRecord, row: FindingRow, name: str, criterion: Criterion) -> tuple[str, str]:
-    """Return one policy's verdict and reason for a call. Other policies may also have flagged the call."""
+    """Return the verdict and reason of one policy for a call. The call may also have been flagged by other policies."""
     judged: list[JsonRecord] = line.get("policies") or []
     for each in judged:
         if each["id"] == name and row.policy != name:

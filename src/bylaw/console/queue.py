@@ -1,4 +1,4 @@
-"""The review queue: unsigned checks, undecided calls and new findings. For each kind, it shows the next item."""
+"""The review queue: unsigned checks, undecided calls and new findings. The page shows the next item of each kind."""
 # pyright: basic, reportMissingImports=false
 
 from pathlib import Path
@@ -15,9 +15,11 @@ from bylaw.console.view import AuditPages
 from bylaw.pack.review import standings
 
 UNSIGNED = ("unsigned", "lapsed")
-"""Review states that need a signature. A rejected check needs a better check instead."""
+"""The review states that need a signature. `rejected` is not among them, because a rejected check must first be
+improved.
+"""
 LISTED = 8
-"""The maximum number of listed checks or reasons."""
+"""The maximum number of checks or reasons to list."""
 
 
 class Waiting(Struct, frozen=True):
@@ -27,15 +29,15 @@ class Waiting(Struct, frozen=True):
     one: str
     count: int
     next: str
-    """The address of the first item, or empty."""
+    """The address of the first item, or an empty string if there is none."""
     every: str
-    """The address of the whole list."""
+    """The address of the list of all items."""
     checks: tuple[str, ...] = ()
     reasons: tuple[ReasonRow, ...] = ()
 
 
 def unsigned(now: PackState, root: Path) -> list[str]:
-    """Return the policies that are waiting for a signature, in the pack's order."""
+    """Return the policies that are waiting for a signature, in the order of the pack."""
     states = standings(root, now.sides)
     waits = (*UNSIGNED, "unreviewed") if now.is_compiled else UNSIGNED
     return [name for name in now.pack.policies if states.get(name) in waits]

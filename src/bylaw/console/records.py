@@ -1,4 +1,7 @@
-"""Adds waivers, attestations, comments and signatures to files that people may also edit. YAML comments are kept."""
+"""Adds waivers, attestations, comments and signatures to files that people may also edit.
+
+Comments in the YAML are kept.
+"""
 
 import json
 import os
@@ -26,11 +29,11 @@ from bylaw.scan.written import dump
 
 try:
     import fcntl
-except ImportError:  # Windows has no file locks of this kind.
+except ImportError:  # Windows does not have `fcntl` locks.
     fcntl = None
 
 FALSE_ALARM = "false alarm: "
-"""The start of a waiver's reason for a false alarm."""
+"""The text with which the reason of a waiver for a false alarm starts."""
 LONGEST = 500
 """The maximum length of a reason or a name, in characters."""
 COMMENTS = "comments.yaml"
@@ -46,13 +49,13 @@ _EMPTY = re.compile(r":[ ]*\[\][ ]*\n\s*\Z")
 
 
 class Written(Struct, frozen=True):
-    """A change to a file: the new lines and the result."""
+    """The result of a change to a file, with the lines that were added."""
 
     path: Path
     lines: str
     told: str = ""
     was_there: bool = False
-    """Whether the file already had the record. If so, nothing was written."""
+    """Whether the file already contained the record, so that nothing was written."""
 
 
 class Comment(Struct, frozen=True):
@@ -96,7 +99,10 @@ def comment_on(root: Path, given: Comment) -> Written:
 
 
 def waive(path: Path, what: Sequence[Mapping[str, Any]], *, owner: str, reason: str, expires: str) -> Written:
-    """Waive findings until a given day. Each entry names a `finding` with `verdicts`, or a whole `policy`."""
+    """Waive findings until a given day.
+
+    Each entry names either a `finding` with its `verdicts`, or a whole `policy`.
+    """
     _needed(owner, "the name of the person responsible")
     _needed(reason, "a reason")
     try:
@@ -110,7 +116,7 @@ def waive(path: Path, what: Sequence[Mapping[str, Any]], *, owner: str, reason: 
 
 
 def unwaive(path: Path, waiver: Waiver) -> Written:
-    """Remove the waiver of a finding from the file. YAML comments above the waiver remain."""
+    """Remove the waiver of a finding from the file. YAML comments above the waiver are kept."""
     if not waiver.finding:
         raise UsageError("this waiver covers more than one finding", place=waiver.place, hint="edit the file")
     with alone(path):
@@ -149,7 +155,8 @@ def add_records(
 ) -> Written:
     """Append the records that are not yet in the file.
 
-    Before the file is replaced, `count` must find all of the records in the new version. Concurrent writers take turns.
+    Before the file is replaced, `count` must find all of the records in the new version. Concurrent writers wait for
+    each other.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with alone(path):
@@ -170,7 +177,7 @@ def add_records(
 
 
 def put(path: Path, text: str, check: Callable[[Path], None] = lambda _: None) -> None:
-    """Replace a file atomically, unless `check` raises an error."""
+    """Replace a file atomically. If `check` raises an error, the file is not changed."""
     rough = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
     try:
         with rough.open("x", encoding="utf-8", newline="\n") as file:
@@ -185,7 +192,7 @@ def put(path: Path, text: str, check: Callable[[Path], None] = lambda _: None) -
 
 def written(record: Mapping[str, Any], indent: str = "") -> str:
     """Return a record as a YAML list item, with one line per key. Empty values are left out."""
-    # Reading the JSON back removes shared objects, for which YAML would write aliases.
+    # Convert to JSON and back, so that no objects are shared. YAML would write shared objects as aliases.
     kept = json.loads(
         json.dumps({name: value for name, value in record.items() if value not in ("", None)}, default=str)
     )
@@ -195,7 +202,7 @@ def written(record: Mapping[str, Any], indent: str = "") -> str:
 
 
 def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int], *, by: int) -> None:
-    """Raise UsageError unless the changed file is valid and has `by` more entries."""
+    """Raise UsageError unless the changed file is valid and has `by` more entries than before."""
     before = count(path) if path.is_file() else 0
     try:
         why = "" if count(rough) == before + by else "the new entry would end up outside the list"
@@ -208,7 +215,10 @@ def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int], *,
 
 @contextmanager
 def alone(path: Path) -> Generator[None]:
-    """Let only one process at a time write to a folder's files. The lock ends with the process."""
+    """Lock a folder, so that only one process at a time writes to its files.
+
+    The lock is released if the process ends.
+    """
     if fcntl is None:
         yield
         return
@@ -221,13 +231,13 @@ def alone(path: Path) -> Generator[None]:
 
 
 def is_installed(root: Path) -> bool:
-    """Whether a folder belongs to an installed package. An upgrade would replace the folder."""
+    """Whether a folder is in an installed package, and so would be replaced by an upgrade."""
     place = root.resolve()
     return place.is_relative_to(READY.resolve()) or bool({"site-packages", "dist-packages"} & set(place.parts))
 
 
 def refuse_installed(root: Path) -> None:
-    """Refuse to write a review into an installed package, because an upgrade would replace it."""
+    """Raise UsageError for a folder in an installed package, because an upgrade would overwrite the review."""
     if is_installed(root):
         raise UsageError(
             "this pack belongs to an installed package, and an upgrade would delete the review",
@@ -237,7 +247,7 @@ def refuse_installed(root: Path) -> None:
 
 
 def sign(root: Path, sides: Mapping[str, Sides], words: Mapping[str, Word], by: str, note: str) -> None:
-    """Sign the current policies as accepted or rejected."""
+    """Sign the current versions of policies as accepted or rejected."""
     if not words:
         return
     text = "# Who accepted which check. A signature lapses when the sentence or the check changes.\n"
@@ -252,7 +262,7 @@ def sign(root: Path, sides: Mapping[str, Sides], words: Mapping[str, Word], by: 
 
 
 def accept_unenforced(root: Path, name: str, by: str, reason: str) -> None:
-    """Mark a policy in policies.yaml as unenforced, with a reason and the name of the responsible person."""
+    """Mark a policy in policies.yaml as unenforced, with a reason and the name of the person who is responsible."""
     path = root / "policies.yaml"
     text = path.read_text(encoding="utf-8")
     word = json.dumps({"accepted_by": by, "reason": reason or why_unenforced(root, name)}, ensure_ascii=False)

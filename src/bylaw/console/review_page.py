@@ -1,6 +1,7 @@
-"""Renders a review as one page without scripts: each sentence with its check, cases, author and questions.
+"""Renders a review as one page without scripts.
 
-Packs are untrusted. The template escapes their text, and the page's security policy forbids scripts and network access.
+The page shows each sentence with its check, cases, author and questions. Packs are untrusted, so the template escapes
+their text, and the page's content security policy forbids scripts and network access.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -21,7 +22,7 @@ from bylaw.scan.written import dump
 
 _STYLE = Path(__file__).with_suffix(".css")
 _ASKING = ("unsigned", "lapsed", "rejected")
-"""The review states that require a signature. Policies in any other state are shown collapsed."""
+"""The review states that require a signature. Policies in other states are shown collapsed."""
 _TRIED = {
     "repairs": "repairs:",
     "generated_inputs": "tested on generated calls:",
@@ -52,8 +53,8 @@ def review_page(
 ) -> str:
     """Return the page for a pack.
 
-    `noted` contains the compiler's notes on each policy, and `checks` the lines of each check. `weighed` describes the
-    accuracy of learned weights.
+    `noted` contains the compiler's notes on each policy, and `checks` contains the lines of each check. `weighed`
+    describes how accurate learned weights are.
     """
     rows: list[Reviewed] = []
     for name in most_pressing_first(pack, pack.policies, noted):

@@ -1,4 +1,4 @@
-"""Searches a whole audit: policies, findings and conversations."""
+"""Searches a whole audit: its policies, findings and conversations."""
 # pyright: basic, reportMissingImports=false
 
 from starlette.responses import Response
@@ -10,7 +10,7 @@ from bylaw.console.index.query import Wanted
 from bylaw.console.view import AuditPages
 
 LISTED = 10
-"""The maximum number of listed results of each kind."""
+"""The maximum number of results of each kind to list."""
 
 
 class SearchPages(AuditPages):
@@ -18,7 +18,7 @@ class SearchPages(AuditPages):
 
     @shown("/search")
     def found(self, asked: Asked) -> Response:
-        """Show the first results of each kind, and a link to the rest."""
+        """Show the first results of each kind, with a link to the remaining results."""
         wanted = Wanted.of([("q", " ".join(asked.query.get("q", "").split())), ("state", "all")])
         index, sought = self._view.standings().index, wanted.q
         policies = self._policies(sought) if sought else []

@@ -1,4 +1,4 @@
-"""Reads a service's decision log for the pages, without private values."""
+"""Reads a service's decision log for the pages, and removes private values."""
 # pyright: basic, reportMissingImports=false
 
 import asyncio
@@ -21,9 +21,9 @@ from bylaw.shield.history import History, read_history
 
 T = TypeVar("T")
 EVERY = 0.5
-"""Seconds between two polls."""
+"""The interval between two polls, in seconds."""
 STREAM = 8.0
-"""How long a stream lasts, in seconds. Afterwards, the browser reconnects."""
+"""The duration of a stream in seconds. After this time, the browser reconnects."""
 
 
 class ShownConversation(Struct, frozen=True):
@@ -31,11 +31,11 @@ class ShownConversation(Struct, frozen=True):
 
     events: list[dict[str, Any]]
     scrubbed: Callable[[str], str]
-    """Removes the conversation's private values from text."""
+    """A function that removes the conversation's private values from text."""
 
 
 class ServiceLog:
-    """A decision log, and the pack that declares its private fields."""
+    """A decision log, with the pack that declares its private fields."""
 
     def __init__(self, log: Log, pack: Pack) -> None:
         self.log = log
@@ -67,12 +67,12 @@ class ServicePages(Pages):
 
 
 def known_by(request: Request) -> str:
-    """Return the last event that the page received. It is in the address or, after a reconnect, in a header."""
+    """Return the last event that the page has received. It is in the address or, after a reconnect, in a header."""
     return request.headers.get("last-event-id") or request.query_params.get("known", "")
 
 
 def changes(look: Callable[[T], T], known: T) -> Response:
-    """Send an event when `look(known)` returns a new value."""
+    """Send an event whenever `look(known)` returns a new value."""
 
     async def lines() -> AsyncIterator[str]:
         yield f"retry: {EVERY * 1000:.0f}\n\n"

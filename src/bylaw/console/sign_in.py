@@ -1,4 +1,4 @@
-"""Handles sign-in to a service's pages with a personal key. A signed cookie then replaces the key for one day.
+"""Signs visitors in to a service's pages with a personal key, which a signed cookie replaces for one day.
 
 Alternatively, a proxy signs visitors in and names them in a header.
 """
@@ -19,22 +19,25 @@ from bylaw.console.door import Asked, Visitor
 
 COOKIE = "bylaw_key"
 DAY = 24 * 3600
-"""How long a sign-in lasts, in seconds. If the key is removed from the key file, it ends immediately."""
+"""How long a sign-in lasts, in seconds. If the visitor's key is removed from the key file, the sign-in ends
+immediately.
+"""
 
 
 class Proxy(Struct, frozen=True):
-    """A trusted proxy that names each visitor in a header."""
+    """A trusted proxy, which names the visitor of each request in a header."""
 
     header: str
     address: str
     whose: Callable[[str], Visitor | None]
 
     def visitor(self, request: Request) -> Visitor | None:
-        """Return the visitor that the proxy names. Return None if there is no name or the request did not come from the
-        proxy.
+        """Return the visitor that the proxy names.
+
+        Return None if no visitor is named, or if the request did not come from the proxy.
         """
         names = request.headers.getlist(self.header)
-        # If there are two headers, only one of them can be from the proxy.
+        # If the header occurs twice, only one of the two can come from the proxy, so trust neither.
         if len(names) != 1 or request.client is None or request.client.host != self.address:
             return None
         return self.whose(names[0].strip())
@@ -52,7 +55,10 @@ class SignIn(Pages):
         is_secure: bool = False,
         proxy: Proxy | None = None,
     ) -> None:
-        """`whose` returns the visitor for the hash of a current key. Set `is_secure` if browsers use HTTPS."""
+        """`whose` returns the visitor who owns a current key, given the key's hash.
+
+        Set `is_secure` if browsers use HTTPS.
+        """
         self._proxy = proxy
         self._whose = whose
         self._hash_of = hash_of

@@ -1,4 +1,4 @@
-"""Tries an edited check on its cases and on past calls, and saves it."""
+"""Tries an edited check on its cases and on past calls, and saves the check."""
 # pyright: basic, reportMissingImports=false
 
 import difflib
@@ -50,23 +50,26 @@ _ELSEWHERE = "the check belongs to a pack that this one extends"
 
 
 class Draft(Struct, frozen=True):
-    """A check, as saved in its file."""
+    """The text of a check, as it is in its file."""
 
     policy: str
     kind: Literal["guard", "function", "rule"]
     name: str
-    """The name of the rule, of the guard's function, or of a function called by the guard."""
+    """The name of the rule, of the guard's function, or of a function that the guard calls."""
     file: str
     text: str
 
     @property
     def digest(self) -> str:
-        """Identifies the saved text, so that changes by other people are detected."""
+        """A digest of the saved text, which shows whether somebody else has changed it."""
         return hashlib.blake2b(f"{self.file}\0{self.text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def drafts_of(now: PackState, policy: str) -> list[Draft]:
-    """Return the editable code of a policy: its guard and the functions it calls, or each of its rules."""
+    """Return the editable code of a policy.
+
+    It is the guard and the functions that the guard calls, or each of the policy's rules.
+    """
     pack = now.pack
     guard = pack.guards.get(policy)
     if guard is None:
@@ -77,8 +80,9 @@ def drafts_of(now: PackState, policy: str) -> list[Draft]:
 
 
 def policies_of(now: PackState, draft: Draft) -> list[str]:
-    """Return the policies whose checks use the edited text, starting with the edited policy. Policies may share a
-    function.
+    """Return the policies whose checks use the edited text, starting with the edited policy.
+
+    Several policies may use one function.
     """
     sharing = (name for name in now.pack.guards if draft.kind == "function" and name != draft.policy)
     same = (draft.name, draft.file, draft.text)
@@ -87,7 +91,7 @@ def policies_of(now: PackState, draft: Draft) -> list[str]:
 
 
 def tried_pack(now: PackState, draft: Draft, text: str) -> Pack:
-    """Return the pack with the edited check. Raise PackError if the text is faulty."""
+    """Return the pack with the edited check. Raise PackError if the edited text is invalid."""
     if len(text) > LONGEST:
         raise UsageError(f"the check has more than {LONGEST:,} characters")
     folder = now.folder
@@ -105,18 +109,18 @@ def tried_pack(now: PackState, draft: Draft, text: str) -> Pack:
 
 
 def _copied(folder: PackFolder, **changes: Any) -> PackFolder:
-    """Copy the folder, so that a trial has no side effects."""
+    """Copy the pack's folder, so that a trial does not change it."""
     return replace(folder, faults=list(folder.faults), **changes)
 
 
 def _with_formula(data: dict[str, Any], name: str, text: str) -> dict[str, Any]:
-    """Return the data of `rules.yaml` with another formula for a rule."""
+    """Return the data of `rules.yaml`, with the formula of one rule replaced."""
     rules = cast("list[dict[str, Any]]", data.get("rules") or [])
     return {**data, "rules": [body | {"formula": text} if body.get("id") == name else body for body in rules]}
 
 
 def spliced(whole: str, draft: Draft, text: str) -> str:
-    """Return a file's text with the edited function."""
+    """Return a file's text with the edited function in place of the saved function."""
     lines = whole.split("\n")
     starts = [number for number, line in enumerate(lines) if re.match(rf"def {re.escape(draft.name)}\b", line)]
     old = draft.text.split("\n")
@@ -126,7 +130,7 @@ def spliced(whole: str, draft: Draft, text: str) -> str:
 
 
 def file_with(root: Path, draft: Draft, text: str) -> tuple[str, str]:
-    """Return the file's text before and after the edit. Raise UsageError if the file is outside the pack's folder."""
+    """Return the file's text before and after the edit. Raise UsageError if the file is not in the pack's folder."""
     path = root / draft.file
     if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
         raise UsageError(_ELSEWHERE, hint="edit it there")
@@ -135,7 +139,10 @@ def file_with(root: Path, draft: Draft, text: str) -> tuple[str, str]:
 
 
 def _with_rule(whole: str, name: str, text: str) -> str:
-    """Return the text of `rules.yaml` with another formula for a rule. Comments and other rules do not change."""
+    """Return the text of `rules.yaml`, with the formula of one rule replaced.
+
+    Comments and other rules do not change.
+    """
     compose = cast("Callable[..., Any]", yaml.compose)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     listed = dict(_pairs(compose(whole, Loader=yaml.SafeLoader))).get("rules")
     rules = [dict(_pairs(item)) for item in (listed.value if listed is not None else ())]
@@ -157,14 +164,14 @@ def _pairs(node: Any) -> list[tuple[str, Any]]:
 
 
 def patch(root: Path, draft: Draft, text: str) -> str:
-    """Return the change as a patch for `git apply`. If nothing changed, return an empty string."""
+    """Return the change as a patch for `git apply`, or an empty string if nothing changed."""
     before, after = (each.splitlines(keepends=True) for each in file_with(root, draft, text))
     made = difflib.unified_diff(before, after, f"a/{draft.file}", f"b/{draft.file}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in made)
 
 
 def save(root: Path, draft: Draft, text: str) -> str:
-    """Write the check to its file. Return the change as a patch."""
+    """Write the check to its file, and return the change as a patch."""
     path = root / draft.file
     with alone(path):
         made, (_, after) = patch(root, draft, text), file_with(root, draft, text)
@@ -175,20 +182,20 @@ def save(root: Path, draft: Draft, text: str) -> str:
 
 
 CONVERSATIONS = 300
-"""The maximum number of past conversations in a trial."""
+"""The maximum number of past conversations to use in a trial."""
 SECONDS = 2.0
-"""The time limit for a trial, in seconds. The page shows how many conversations were tried."""
+"""The time limit for a trial, in seconds. The page shows how many conversations were tried in this time."""
 KEPT = 8
-"""The number of conversation lists and of results to cache."""
+"""The number of entries to cache. An entry is a list of conversations or the saved checks' verdicts on them."""
 T = TypeVar("T")
 
 
 Past = tuple[Trajectory, World | None]
-"""A conversation with a call to one of the tools, and its world."""
+"""A past conversation that calls one of the tools, and its ground-truth database."""
 
 
 class CheckVerdict(Struct, frozen=True):
-    """The verdict of a check on a call or message."""
+    """A check's verdict on a call or message."""
 
     tool: str
     verdict: str
@@ -196,7 +203,7 @@ class CheckVerdict(Struct, frozen=True):
 
 
 CheckVerdicts = dict[tuple[str, int, str], CheckVerdict]
-"""Verdicts by conversation, step and policy."""
+"""The verdicts, keyed by conversation, step and policy."""
 
 
 class Change(Struct, frozen=True):
@@ -207,11 +214,11 @@ class Change(Struct, frozen=True):
     after: str
     because: str
     is_past: bool = False
-    """Whether the reason is from the saved check, because the edited check has none."""
+    """Whether the reason comes from the saved check, because the edited check gives no reason."""
 
 
 class Backtest(Struct, frozen=True):
-    """The effect of an edit on past verdicts."""
+    """The changes that an edit makes to past verdicts."""
 
     tried: int
     of: int
@@ -220,16 +227,20 @@ class Backtest(Struct, frozen=True):
 
     @property
     def kinds(self) -> list[tuple[tuple[str, str], int]]:
-        """Count the changes by old and new verdict, most frequent first."""
+        """Return the number of changes for each pair of old and new verdict, most frequent first."""
         return Counter((each.before, each.after) for each in self.changes).most_common()
 
 
 class Backtests:
-    """Compares edited checks with saved checks. Caches past conversations and the saved checks' verdicts on them."""
+    """Compares edited checks with saved checks on past conversations.
+
+    Caches the conversations and the saved checks' verdicts.
+    """
 
     def __init__(self, read: Callable[[str, tuple[str, ...]], list[Past]], *, keeps: float = float("inf")) -> None:
         """`read` returns a tenant's past conversations that call one of the given tools, or any tool if none is given.
-        They are cached for `keeps` seconds.
+
+        The conversations are cached for `keeps` seconds.
         """
         self._read = read
         self._keeps = keeps
@@ -237,10 +248,10 @@ class Backtests:
         self._kept: dict[tuple[str, ...], tuple[float, Any]] = {}
 
     def run(self, saved: Pack, edited: Pack, policies: Sequence[str], whose: str = "") -> Backtest:
-        """Compare the verdicts of some policies on a tenant's past conversations."""
+        """Compare the saved and the edited pack's verdicts of these policies on a tenant's past conversations."""
         bound = [saved.policies[name].tools for name in policies]
         tools = tuple(dict.fromkeys(tool for each in bound for tool in each)) if all(bound) else ()
-        # Run one trial at a time, because the service needs the processor for decisions.
+        # Run only one trial at a time, because the service needs the processor for its decisions.
         with self._turn:
             read_at, past = self._once(("past", whose, *tools), lambda: self._read(whose, tools))
             key = ("saved", saved.digest, whose, str(read_at), *policies)
@@ -264,7 +275,7 @@ def _changes(before: CheckVerdicts, after: CheckVerdicts) -> Iterator[Change]:
         then, now = before.get(key), after.get(key)
         was, is_now = (each.verdict if each is not None else "compliant" for each in (then, now))
         if was != is_now:
-            # A permit has no reason. Use the saved check's reason.
+            # A permit has no reason, so show the saved check's reason.
             reasons = [each.because if each is not None else "" for each in (now, then)]
             because = reasons[0] or reasons[1]
             tool = cast("CheckVerdict", now or then).tool
@@ -274,7 +285,9 @@ def _changes(before: CheckVerdicts, after: CheckVerdicts) -> Iterator[Change]:
 def _verdicts_of(
     pack: Pack, policies: Sequence[str], past: list[Past], *, until: float = float("inf")
 ) -> tuple[int, CheckVerdicts]:
-    """Return the number of conversations tried within the time limit, and the policies' verdicts on them."""
+    """Return how many conversations were tried within the time limit, and the policies' verdicts on these
+    conversations.
+    """
     own, redaction = _with_only(pack, policies), Redaction(pack)
     found: CheckVerdicts = {}
     for tried, (trajectory, world) in enumerate(past):
@@ -305,7 +318,7 @@ def _verdicts_of(
 
 
 def _with_only(pack: Pack, policies: Sequence[str]) -> Pack:
-    """Return the pack with only the checks of these policies. Checks are independent."""
+    """Return the pack with the checks of these policies only. This is safe because checks are independent."""
     bound = {tool: tuple(pair for pair in pairs if pair[0].id in policies) for tool, pairs in pack.by_tool.items()}
     rules = tuple(rule for rule in pack.book.rules if rule.policy in policies)
     book = replace(pack.book, rules=rules)
@@ -313,21 +326,21 @@ def _with_only(pack: Pack, policies: Sequence[str]) -> Pack:
 
 
 LISTED = 50
-"""The maximum number of calls on a page."""
+"""The maximum number of calls to list on a page."""
 LOOKED_AT = 200_000
-"""How many logged conversations to search for relevant calls."""
+"""The number of logged conversations to search for relevant calls."""
 DECISIONS = 5_000
-"""How many recent decisions to search for conversations."""
+"""The number of recent decisions to search for conversations."""
 KEEPS = 60.0
 """How long to cache a service's past conversations, in seconds."""
 
 
 class Workbench(Struct, frozen=True):
-    """A pack to edit, and past conversations to test it on."""
+    """A pack to edit, with past conversations on which to try the edits."""
 
     root: Path | None
     own_root: Path | None
-    """The pack's folder if it is writable. Otherwise None."""
+    """The pack's folder if it is writable, otherwise None."""
     pack_now: Callable[[], PackState]
     backtests: Backtests
     layout: dict[str, Any]
@@ -340,9 +353,9 @@ def audit_bench(view: View) -> Workbench:
 
 
 def service_bench(service: ServiceLog) -> Workbench:
-    """Return a service's pack and recent conversations.
+    """Return a service's pack and its recent conversations.
 
-    The pages cannot edit this pack. The files in its folder may be newer than the loaded pack.
+    The pages cannot edit this pack, because the files in its folder may be newer than the loaded pack.
     """
     root, layout = service.pack.root, {"layout": "service.html", "pack": service.pack}
     backtests = Backtests(partial(_past_of_service, service), keeps=KEEPS)
@@ -371,7 +384,7 @@ def _past_of_audit(view: View, _: str, tools: Sequence[str]) -> list[Past]:
 
 
 def _past_of_service(service: ServiceLog, tenant: str, tools: Sequence[str]) -> list[Past]:
-    """Return a tenant's latest conversations. A service has no world."""
+    """Return a tenant's latest conversations. There is no ground-truth database for a service."""
     names: dict[str, None] = {}
     for entry in service.log.latest(tenant, "decision", limit=DECISIONS):
         is_ours = entry.body is not None and (not tools or read_decision(entry.body).tool in tools)
@@ -386,14 +399,14 @@ def _calls_any(trajectory: Trajectory, tools: Sequence[str]) -> bool:
 
 
 class Tried(Struct, frozen=True):
-    """The result of a trial."""
+    """The result of trying an edited check."""
 
     faults: list[str] = []
     cases: list[CaseResult] = []
-    """The cases, with failing ones first."""
+    """The cases, with failing cases first."""
     past: Backtest | None = None
     why_not: str = ""
-    """Why the text was not tried on past calls."""
+    """Why the edited check was not tried on past calls."""
 
     @property
     def failing(self) -> int:
@@ -412,7 +425,7 @@ class TryPages(Pages):
 
     @shown("/try/{id}")
     def begin(self, asked: Asked) -> Response:
-        """Show the saved check."""
+        """Show the saved check before any edit."""
         now, draft = self._draft(asked)
         return self._shown(asked, now, draft, draft.text)
 

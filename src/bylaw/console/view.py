@@ -1,4 +1,4 @@
-"""The data for `bylaw view`: an audit, its pack, the state of each finding, and neighbouring audits."""
+"""The data for `bylaw view`: an audit, its pack, the state of each finding, and audits in neighbouring folders."""
 
 import shlex
 import threading
@@ -30,20 +30,20 @@ WAIVERS = "waivers.yaml"
 
 
 class Standings:
-    """The states of an audit's findings, from the waivers, the attestations and an earlier audit."""
+    """The states of an audit's findings. They depend on the waivers, the attestations and an earlier audit."""
 
     def __init__(self, index: Index, *, waivers: Path, attestations: Path, base: Path | None = None) -> None:
         self.index = index
         self.waivers = waivers
         self.attestations = attestations
         self.fault = ""
-        """An error in the waiver or attestation file. A file with an error is ignored."""
+        """An error in the waiver file or the attestation file. If set, the file with the error is ignored."""
         self.fixed: list[Finding] = []
-        """Findings from the earlier audit that no longer occur, although their conversation was audited again."""
+        """Findings from the earlier audit that no longer occur, although their conversations were audited again."""
         self.gone: list[Finding] = []
-        """Findings from the earlier audit in conversations that were not audited again."""
+        """Findings from the earlier audit whose conversations were not audited again."""
         self.by_policy: dict[str, dict[str, int]] = {}
-        """For each policy, the number of flagged calls in each state, compared with the earlier audit."""
+        """For each policy, the number of flagged calls in each state relative to the earlier audit."""
         self._seen: object = None
         self._turn = threading.Lock()
         self._waivers = Waivers(today=date.today())
@@ -72,7 +72,7 @@ class Standings:
         return {each.policy: each.verdict for each in finding.charges} if finding is not None else {}
 
     def reach(self, policy: str) -> str:
-        """Say how many findings a policy's waiver covers. A call remains a finding if other policies flag it."""
+        """Say how many findings a policy's waiver covers. A call is still a finding if other policies also flag it."""
         every, waived, others = self.index.reach(policy)
         told = f"{waived:,} of {every:,} findings of `{policy}` are waived."
         known = {each.policy for each in self._waivers.in_force}
@@ -108,14 +108,15 @@ class Standings:
         self.index.stand(states)
 
     def _is_current(self, given: Attestation) -> bool:
-        """Whether a reviewer's answer applies to the audited version of the call and policy."""
+        """Whether a reviewer's answer is about the call and the policy as they were audited."""
         row = self.index.finding(given.finding)
         return row is not None and seen_digest(self.index, row) == given.seen
 
 
 def seen_digest(index: Index, row: FindingRow) -> str:
-    """Return the digest of the text that reviewers of an undecided call see. Return an empty string if there is
-    none.
+    """Return a digest of the text that a reviewer of this undecided call sees.
+
+    Return an empty string if no digest was recorded.
     """
     listed: list[JsonRecord] = index.line(row).get("undecided") or []
     return next((each["seen"] for each in listed if each["policy"] == row.policy), "")
@@ -134,7 +135,7 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 class View:
-    """An open audit, and the files that record decisions about its findings."""
+    """An open audit, with the files in which decisions about its findings are recorded."""
 
     def __init__(self, out: Path, *, pack: str = "", waivers: Path | None = None, base: Path | None = None) -> None:
         self.out = out
@@ -147,7 +148,7 @@ class View:
         self.summary, self.policies = store.summary, store.policies
         self.criterion: Criterion = store.criterion
         self.root = _pack_of(out, self.summary, pack)
-        """The pack's folder, or None if it is unknown or missing."""
+        """The pack's folder, or None if it is unknown or does not exist."""
         self._pack = PackStates(self.root) if self.root is not None else None
         self.bases = _bases(out, base)
         self.base = base.resolve().name if base is not None else ""
@@ -155,7 +156,7 @@ class View:
         self._read_standings = lru_cache(KEPT)(self._standings)
 
     def is_outdated(self) -> bool:
-        """Whether the audit's files have changed since they were read."""
+        """Whether the audit's files have changed since they were opened."""
         return stamp_of(self.out) != self._stamp
 
     def reopened(self) -> "View":
@@ -169,18 +170,18 @@ class View:
 
     @property
     def own_root(self) -> Path | None:
-        """The pack's folder if reviews may be written there. For an installed package, this is None."""
+        """The pack's folder if reviews may be written to it. None for an installed package."""
         return None if self.root is None or is_installed(self.root) else self.root
 
     def writable_root(self) -> Path:
-        """Return the pack's folder. Raise UsageError if reviews cannot be written there."""
+        """Return the pack's folder. Raise UsageError if reviews cannot be written to it."""
         if self.own_root is None:
             why = "the pack's folder is not available, or is part of an installed package"
             raise UsageError(why, hint="copy the folder, and open the copy with --pack")
         return self.own_root
 
     def standings(self, base: str = "") -> Standings:
-        """Return the current states of findings. If `base` is given, they are compared with this earlier audit."""
+        """Return the current states of the findings. If `base` is given, they are compared with this earlier audit."""
         with self._turn:
             found = self._read_standings(base or self.base)
         found.refresh()
@@ -200,7 +201,7 @@ class View:
 
     @property
     def stale(self) -> str:
-        """The command that updates the audit if its pack has changed. Otherwise empty."""
+        """The command that repeats the audit, if its pack has changed since. Otherwise, an empty string."""
         own: JsonRecord = self.summary["pack"]
         if self._pack is None or self.own_root is None or "checks" not in own:
             return ""
@@ -212,7 +213,7 @@ class View:
 
     @property
     def unsettled(self) -> str:
-        """The number of calls that reviewers have settled since the audit, such as `2 calls`, or empty."""
+        """The number of calls that reviewers have settled since the audit, such as `2 calls`, or an empty string."""
         count = self.standings().index.states(Wanted())["attested"]
         return counted(count, "call") if count else ""
 
@@ -240,7 +241,7 @@ class View:
 
 
 class Opened:
-    """A view of an audit. The audit may be run again while its pages are open."""
+    """The current view of an audit. The audit may be run again while its pages are open."""
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -267,7 +268,9 @@ class AuditPages(Pages):
 
 
 def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
-    """Return the pack's folder: the given folder, the recorded folder, or a built-in pack with this name."""
+    """Return the pack's folder: the folder that was given, the folder that was recorded, or the built-in pack with
+    this name.
+    """
     if given:
         return _variant(find_folder(given), summary)
     audited = read_audited(out)
@@ -281,7 +284,7 @@ def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
 
 
 def _variant(root: Path, summary: JsonRecord) -> Path:
-    """Return the variant that has most of the audited policies."""
+    """Return the variant that contains most of the audited policies."""
     judged: JsonRecord = summary["by_policy"]
 
     def known(folder: Path) -> int:
@@ -294,7 +297,7 @@ def _variant(root: Path, summary: JsonRecord) -> Path:
 
 
 def _bases(out: Path, given: Path | None) -> dict[str, Path]:
-    """Return the given audit and the audits of the same pack in neighbouring folders, keyed by name."""
+    """Return the given earlier audit, and the audits of this pack in neighbouring folders, keyed by name."""
     own, pack = out.resolve(), _pack_name(out)
     near = (path.parent for path in sorted(own.parent.glob("*/summary.json"))[:200])
     found = {path.name: path for path in near if path != own and _pack_name(path) == pack}
@@ -308,7 +311,7 @@ def conversations_of(summary: JsonRecord) -> int:
 
 
 def read_summary(out: Path) -> JsonRecord:
-    """Return the summary of an audit, or an empty one if it is unreadable."""
+    """Return the summary of an audit, or an empty summary if it cannot be read."""
     try:
         return Store(out).summary
     except (BylawError, OSError):

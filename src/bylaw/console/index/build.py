@@ -1,4 +1,4 @@
-"""Builds the index of an audit in one pass over its files. Lists group findings by reason."""
+"""Builds the index of an audit in one pass over the audit's files. The index groups findings by reason."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ _VALUES = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|[$€£]?\d(?:[\d.,:/T-]*\d)?"
 
 
 class Reason(Struct, frozen=True):
-    """A policy, its verdict, and the reason for the verdict."""
+    """A policy, its verdict, and the reason for this verdict."""
 
     policy: str
     verdict: str
@@ -43,13 +43,13 @@ class Reason(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The id of the reason in page addresses. It is the same in every audit."""
+        """The id of the reason in the addresses of pages. Equal reasons have the same id in every audit."""
         text = "\0".join((self.policy, self.verdict, self.words))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 def reason_of_call(call: JsonRecord, criterion: Criterion) -> Reason:
-    """Return the reason of the most severe policy that flagged the call."""
+    """Return the reason given by the most severe policy that flagged the call."""
     verdict: str = call[criterion]
     guilty = [policy for policy in call["policies"] if policy[criterion] == verdict]
     if not guilty:
@@ -71,12 +71,12 @@ def _words(policy: JsonRecord, verdict: str, criterion: Criterion) -> str:
 
 
 def _without_values(words: str) -> str:
-    """Remove values from a reason, so that findings with different values can share it."""
+    """Remove the values from a reason, so that findings that differ only in their values have the same reason."""
     return cut(_VALUES.sub("…", words), 200)
 
 
 VERSION = "11"
-"""An index with a different version is rebuilt."""
+"""The version of the index. An index with another version is built again."""
 NAME = "console.db"
 TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -94,8 +94,8 @@ CREATE TABLE findings (
 CREATE VIRTUAL TABLE finding_text USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE talk USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 """
-"""`words` is the text of a reason. `charges` maps each policy that flagged the call to its verdict. `packed` is a
-conversation that was read from the logs.
+"""In these tables, `words` is the text of a reason, `charges` maps each policy that flagged the call to its verdict,
+and `packed` is a conversation that was read from the logs.
 """
 INDICES = """
 CREATE INDEX calls_by_conversation ON calls (conversation, step);
@@ -106,14 +106,14 @@ UPDATE conversations SET calls = (SELECT count(*) FROM calls WHERE conversation 
   flagged = (SELECT count(*) FROM findings f WHERE f.conversation = conversations.number AND executed IS NOT 0);
 """
 SAID = 4_000
-"""The maximum number of searchable characters in a message or result."""
+"""The maximum number of characters of a message or result that can be searched."""
 TALK = 60_000
-"""The maximum number of searchable characters in a conversation."""
+"""The maximum number of characters of a conversation that can be searched."""
 _SOURCES = ("summary.json", CALLS, RULES, CONVERSATIONS, "policies.json", "tables/schema.json")
 
 
 def open_index(out: Path) -> Index:
-    """Return the index of the audit in `out`. Build it if it is missing or out of date."""
+    """Return the index of the audit in `out`. Build the index first if it is missing or out of date."""
     store, stamp = Store(out), stamp_of(out)
     places = (out, _temporary_folder(out))
     for place in places:
@@ -124,7 +124,7 @@ def open_index(out: Path) -> Index:
             place.mkdir(parents=True, exist_ok=True)
             _make(store, place / NAME, stamp)
         except (OSError, sqlite3.OperationalError):
-            # The audit's folder may be read-only.
+            # The audit folder may be read-only.
             continue
         if (found := _opened(place / NAME, store, stamp)) is not None:
             return found
@@ -137,7 +137,10 @@ def _temporary_folder(out: Path) -> Path:
 
 
 def stamp_of(out: Path) -> str:
-    """Return the sizes and times of an audit's files, and the version of the index."""
+    """Return the sizes and times of an audit's files, and the version of the index.
+
+    If they change, the index is out of date.
+    """
     found = ((name, out / name) for name in _SOURCES)
     stats = ((name, path.stat()) for name, path in found if path.is_file())
     return " ".join((VERSION, *(f"{name}:{each.st_size}:{each.st_mtime_ns}" for name, each in stats)))
@@ -159,7 +162,7 @@ def _make(store: Store, path: Path, stamp: str) -> None:
     os.close(handle)
     try:
         with closing(sqlite3.connect(rough, isolation_level=None)) as database:
-            # An index need not survive a crash, because an incomplete index is never used.
+            # The index need not survive a crash, because an incomplete index is never used.
             for pragma in ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE"):
                 database.execute(f"PRAGMA {pragma}")
             database.executescript(TABLES)
@@ -183,7 +186,7 @@ class _Builder:
         self._ids: set[str] = set()
 
     def fill(self) -> int:
-        """Add all findings and conversations. Return the number of conversations in the logs."""
+        """Add all findings and conversations to the index. Return the number of conversations in the logs."""
         for place, call in self._store.places(CALLS):
             self._add_call(place, call)
         for place, broken in self._store.places(RULES):
@@ -210,12 +213,12 @@ class _Builder:
             rules = opened if verdict == "inconclusive" else []
             self._add((CALLS, place), call, call.get("finding") or own, reason_of_call(call, criterion), judged, rules)
         if opened and verdict != "inconclusive":
-            # An undecided call is one finding, even if several rules are undecided.
+            # An undecided call counts as one finding, even if several rules are undecided.
             policy, rule, consent = opened[0]["policy"], opened[0]["rule"], undecided_consent(opened[0])
             what = "the rule was followed" if rule == policy else f"rule {rule} was followed"
             words = f"undecided whether {what if consent is None else 'the customer agreed'}"
             reason = Reason(policy, "inconclusive", self._severity(policy), words)
-            # Calls that depend on the same question and answer have the same exchange.
+            # Calls that depend on the same question and answer get the same value of `exchange`.
             exchange = f"{consent.get('told_at', '')}-{consent.get('answered_at', '')}" if consent is not None else ""
             self._add((CALLS, place), call, own, reason, [], opened, exchange)
 
@@ -236,13 +239,16 @@ class _Builder:
         rules: Sequence[JsonRecord],
         exchange: str = "",
     ) -> None:
-        """Add a finding. `judged` are the policies whose guards flagged it; `rules` are broken or undecided rules."""
+        """Add a finding.
+
+        `judged` are the policies whose guards flagged the call. `rules` are the broken or undecided rules.
+        """
         charges: dict[str, str] = {rule["policy"]: reason.verdict for rule in rules}
         charges |= {policy["id"]: policy[self._store.criterion] for policy in judged}
         if reason.verdict != "inconclusive":
             charges = {policy: verdict for policy, verdict in charges.items() if verdict != "inconclusive"}
         if name in self._ids:
-            # If two lines have the same id, show both of them.
+            # If two lines have the same finding id, show both lines.
             name = f"{name}~{len(self._ids)}"
         self._ids.add(name)
         executed, verdict = line["executed"], reason.verdict
@@ -285,7 +291,7 @@ class _Builder:
         return self._store.policies.get(policy, {}).get("severity", "")
 
     def _conversation(self, line: JsonRecord) -> int:
-        """Return the number of a line's conversation. Add the conversation if it is new."""
+        """Return the number of the conversation that a line belongs to. Add the conversation if it is new."""
         name = line["trajectory"]
         number = self._conversations.get(name)
         if number is None:

@@ -14,14 +14,14 @@ from msgspec.structs import asdict, replace
 from bylaw.audit.store import CONVERSATIONS, Store, read_record
 
 State = Literal["new", "still", "open", "attested", "waived", "false-alarm", "refused"]
-"""The state of a finding: `new`; `still` present in a later audit; `open` (undecided); `attested` by a reviewer;
-`waived`; `false-alarm`; or `refused` by the tool.
+"""The state of a finding: `new`; `still` flagged in a later audit; `open` (undecided); `attested` by a reviewer;
+`waived`; `false-alarm`; or `refused`, if the call was not executed.
 """
 STATES: tuple[State, ...] = get_args(State)
 ROWS = 300
 """The maximum number of reasons on a page."""
 PAGE = 50
-"""The maximum number of findings with the same reason on a page."""
+"""The maximum number of findings with one reason on a page."""
 KINDS = {"flagged": "flagged > 0", "compliant": "calls > 0 AND flagged = 0", "unjudged": "calls = 0 AND flagged = 0"}
 _GROUP = "reason, policy, severity, words, agent, tool, verdict, executed, gravity, charges, state"
 _TEMPORARY = f"""
@@ -35,9 +35,9 @@ CREATE TEMP TABLE tally AS SELECT {_GROUP}, 1 AS findings FROM temp.listed LIMIT
 CREATE TEMP TABLE found (finding INTEGER PRIMARY KEY);
 CREATE TEMP TABLE found_tally AS SELECT * FROM temp.tally;
 """
-"""`standing` contains the findings whose state differs from the state in the file, and `found` the results of the last
-search. `tally` and `found_tally` count the findings that differ only in their text. Every number on a page is a sum
-over one of them.
+"""In these tables, `standing` contains the findings whose state differs from the state in the file, and `found`
+contains the results of the last search. `tally` and `found_tally` count findings, in groups that differ only in their
+text. Every number on a page is a sum over `tally` or `found_tally`.
 """
 _HOLDS = """(number IN (SELECT rowid FROM finding_text WHERE finding_text MATCH ?)
 OR conversation IN (SELECT rowid FROM talk WHERE talk MATCH ?))"""
@@ -45,7 +45,7 @@ _CONVERSATION = "number, name, agent, place, length, good, calls, flagged"
 
 
 class Wanted(Struct, frozen=True, omit_defaults=True):
-    """A filter for findings, from a page's address. Empty fields match everything."""
+    """A filter for findings, taken from a page's address. An empty field matches everything."""
 
     policy: str = ""
     agent: str = ""
@@ -63,7 +63,7 @@ class Wanted(Struct, frozen=True, omit_defaults=True):
         return wanted if wanted.state in (*STATES, "all") else replace(wanted, state="new")
 
     def address(self, path: str = "/findings", **changes: str) -> str:
-        """Return the address of a page with this filter, after applying `changes`."""
+        """Return the address of a page with this filter. `changes` replace fields of the filter."""
         parts = {name: value for name, value in (asdict(self) | changes).items() if value}
         if parts.get("state") == "new":
             del parts["state"]
@@ -86,7 +86,7 @@ class ReasonRow(Struct, frozen=True):
 
 
 class FindingRow(Struct, frozen=True):
-    """A finding in a list, and the position of its line in the audit's files."""
+    """A finding in a list, and where its line is in the audit's files."""
 
     number: int
     id: str
@@ -104,11 +104,11 @@ class FindingRow(Struct, frozen=True):
     severity: str
     state: State
     exchange: str
-    """For an undecided consent: the steps of the question and the answer. Otherwise empty."""
+    """The steps of the question and the answer, if the finding is an undecided consent. Otherwise empty."""
 
     @property
     def exchange_key(self) -> tuple[str, str, str] | int:
-        """A key shared by all undecided consents that depend on the same answer of the customer."""
+        """A key that is equal for all undecided consents that depend on the same answer from the customer."""
         has_answer = not self.exchange.endswith("-") and self.exchange
         return (self.conversation, self.policy, self.exchange) if has_answer else self.number
 
@@ -128,7 +128,7 @@ class ConversationRow(Struct, frozen=True):
 
 
 class Index:
-    """The index of an audit. Threads take turns."""
+    """The index of an audit. Only one thread at a time uses it."""
 
     def __init__(self, path: Path, store: Store) -> None:
         self.store = store
@@ -150,11 +150,14 @@ class Index:
 
     @property
     def logged(self) -> int:
-        """The number of conversations in the logs when the index was built."""
+        """The number of conversations in the logs at the time the index was built."""
         return int(self.rows("SELECT value FROM about WHERE name = 'logged'")[0][0])
 
     def stand(self, states: Mapping[str, State]) -> None:
-        """Set the states of findings by id. Other findings keep the state from the audit, as do refused calls."""
+        """Set the states of findings, keyed by id.
+
+        Findings that are not listed keep the state from the audit, and so do refused calls.
+        """
         with self._turn:
             self.rows("DELETE FROM temp.standing")
             query = "INSERT INTO temp.standing SELECT number, ? FROM findings WHERE id = ? AND state != 'refused'"
@@ -168,7 +171,7 @@ class Index:
         self.rows(f"INSERT INTO temp.{table} {counted}")
 
     def _tally(self, wanted: Wanted) -> str:
-        """Return the table of counts: of all findings or, after searching, of the results."""
+        """Return the table with the counts: of all findings or, if there is a search text, of the results."""
         pieces = sorted({piece for each in wanted.q.split() if (piece := _quoted(each))})
         if not pieces:
             return "tally"
@@ -222,7 +225,7 @@ class Index:
         return [FindingRow(*row) for row in found]
 
     def states(self, wanted: Wanted) -> dict[str, int]:
-        """Count the matching findings in each state, ignoring the state and the reason in the filter."""
+        """Count the findings in each state that match the filter, apart from its state and reason."""
         every = replace(wanted, state="", reason="")
         return dict.fromkeys(STATES, 0) | dict(self._sums("state, sum(findings)", every, "GROUP BY 1"))
 
@@ -230,7 +233,7 @@ class Index:
         return dict(self._sums("verdict, sum(findings)", wanted, "GROUP BY 1"))
 
     def _sums(self, columns: str, wanted: Wanted, rest: str, *, joined: str = "") -> list[Any]:
-        """Select sums over the matching findings."""
+        """Return the given sums over the matching findings."""
         where, values = _where(wanted)
         with self._turn:
             table = self._tally(wanted)
@@ -241,7 +244,7 @@ class Index:
         return FindingRow(*rows[0]) if rows else None
 
     def line(self, finding: FindingRow) -> dict[str, Any]:
-        """Return the line of a finding in the audit's files."""
+        """Return a finding's line from the audit's files, decoded."""
         return next(self.store.at(finding.file, iter((finding.place,))))
 
     def of_conversation(self, name: str) -> list[FindingRow]:
@@ -249,7 +252,7 @@ class Index:
         return [FindingRow(*row) for row in self.rows(query, (clean(name),))]
 
     def sharing(self, row: FindingRow) -> list[FindingRow]:
-        """Return the undecided consents that depend on the same answer of the customer, including this one."""
+        """Return this finding and the other undecided consents that depend on the same answer from the customer."""
         found = self.of_conversation(row.conversation) if row.exchange else ()
         return [each for each in found if each.state == "open" and each.exchange_key == row.exchange_key]
 
@@ -258,7 +261,7 @@ class Index:
         return ConversationRow(*rows[0]) if rows else None
 
     def whole(self, name: str) -> dict[str, Any] | None:
-        """Return the conversation with this name, including its events. Return None if it is unknown or unavailable."""
+        """Return the conversation with this name and its events, or None if it is unknown or unavailable."""
         row = self.conversation(name)
         return self.events(row) if row is not None else None
 
@@ -274,7 +277,7 @@ class Index:
     def conversations(
         self, *, agent: str = "", q: str = "", kind: str = "", after: int = 0, limit: int = 100
     ) -> list[ConversationRow]:
-        """Return conversations in the audit's order. Filter by agent, by one of `KINDS`, and by the text `q`."""
+        """Return the conversations that match an agent, one of `KINDS` and the text `q`, in the audit's order."""
         where, values = [KINDS.get(kind, "1")], list[Any]()
         if agent:
             where.append("agent = ?")
@@ -297,12 +300,12 @@ class Index:
         return self.rows(f"{query} FROM conversations")[0]
 
     def by_policy(self) -> dict[str, dict[str, int]]:
-        """Count the findings of each policy in each state."""
+        """Return the number of findings in each state, for each policy."""
         found = self._policies("state", Wanted(state=""))
         return {policy: dict.fromkeys(STATES, 0) | counts for policy, counts in found.items()}
 
     def verdicts_by_policy(self) -> dict[str, dict[str, int]]:
-        """Count the new findings of each policy by the policy's own verdict."""
+        """Return the number of new findings for each policy, by the verdict of that policy."""
         return self._policies("charge.value", Wanted())
 
     def _policies(self, by: str, wanted: Wanted) -> dict[str, dict[str, int]]:
@@ -325,7 +328,7 @@ class Index:
         return sum(counts.values()), waived, [name for (name,) in others]
 
     def facet(self, name: Literal["policy", "agent", "tool", "verdict"], wanted: Wanted) -> list[tuple[str, int]]:
-        """Return the filter values that occur among the findings in the selected state, most frequent first."""
+        """Return the values of a filter field among the findings in the selected state, most frequent first."""
         column, joined = ("charge.key", _CHARGES) if name == "policy" else (name, "")
         rest = "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 500"
         found = self._sums(f"{column}, sum(findings)", Wanted(state=wanted.state), rest, joined=joined)
@@ -336,7 +339,7 @@ class Index:
 _CHARGES = "JOIN json_each(charges) charge"
 """Joins the policies that flagged a call (`charge.key`), with their verdicts (`charge.value`)."""
 _CHARGED = "EXISTS (SELECT 1 FROM json_each(charges) WHERE key = ? AND (? = '' OR value = ?))"
-"""Whether a policy flagged the call, with a given verdict unless it is empty."""
+"""Whether a policy flagged the call. If a verdict is given, it must be the policy's verdict."""
 
 
 def clean(text: str) -> str:
@@ -345,8 +348,9 @@ def clean(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a full-text query, or an empty one if there are no words. A word of three or more letters matches as a
-    prefix.
+    """Return a full-text query, or an empty string if the text has no words.
+
+    A word of three or more letters matches as a prefix.
     """
     letters = clean(text).replace('"', " ").strip()
     if not any(each.isalnum() for each in letters):
@@ -355,13 +359,13 @@ def _quoted(text: str) -> str:
 
 
 def _where(wanted: Wanted) -> tuple[str, list[Any]]:
-    """Return a filter as an SQL condition on `listed` or `tally`. An empty state matches every state."""
+    """Return a filter as an SQL condition on `listed` or `tally`. If the filter has no state, every state matches."""
     own = {"agent": wanted.agent, "tool": wanted.tool, "reason": wanted.reason}
     own["verdict"] = "" if wanted.policy else wanted.verdict
     parts = ["1", *(f"{name} = ?" for name, value in own.items() if value)]
     values: list[Any] = [clean(value) for value in own.values() if value]
     if wanted.policy:
-        # If the filter names a policy, the verdict is that policy's own verdict.
+        # If the filter names a policy, compare with that policy's own verdict.
         parts.append(_CHARGED)
         values += [clean(wanted.policy), clean(wanted.verdict), clean(wanted.verdict)]
     if wanted.state:
