@@ -1,4 +1,4 @@
-"""The command line. Start at `app`. Each command has its own file."""
+"""The command line. Start at `app`. Each command has its own module."""
 
 
 def main() -> None:

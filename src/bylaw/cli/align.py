@@ -1,4 +1,7 @@
-"""The command `bylaw align` trains a model to recall the right policy. Each command imports only its own modules."""
+"""The command `bylaw align` trains a model to recall the right policy.
+
+Each subcommand imports only the modules that it uses.
+"""
 
 import importlib
 import json
@@ -60,7 +63,7 @@ class Sources(Struct, frozen=True):
     def checked(self, placed: Iterable[Placed]) -> Iterator[Placed]:
         """Yield the conversations.
 
-        At the end, raise UsageError if their number differs from the audit's.
+        At the end, raise UsageError if their number differs from the number in the audit.
         """
         count = 0
         for file, each in placed:
@@ -79,7 +82,7 @@ def command_line() -> str:
 def sources(
     logs: Sequence[Path], pack: str | None, world: Path | None, audit: Path | None, document: Path | None
 ) -> Sources:
-    """Return the sources named by the options. An audit supplies its own logs and pack."""
+    """Return the sources that the options name. If an audit is given, use its logs and its pack."""
     from bylaw.align.prompt import pack_named
     from bylaw.align.suitability import FreshAudit, KeptAudit
 

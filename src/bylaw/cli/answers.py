@@ -1,4 +1,4 @@
-"""Implements `--llm` and related options. The model answers questions that code cannot decide."""
+"""Implements `--llm` and related options, with which a model answers questions that code cannot decide."""
 
 import shlex
 from collections.abc import Generator
@@ -36,14 +36,14 @@ class ModelOptions(Struct, frozen=True, kw_only=True):
 
 class Models(Struct, frozen=True):
     answers: "Answerer | None" = None
-    """Answers questions about predicates."""
+    """Answers questions about predicates, which decide whether rules hold."""
     requests: OpenRequests | None = None
-    """Interprets the user's requests."""
+    """Interprets what the user requested."""
 
 
 @contextmanager
 def open_answers(given: ModelOptions, *, budget: int | None = None) -> Generator[Models]:
-    """Open the models named by the options. They are closed when the command ends.
+    """Open the models that the options name, and close them when the command ends.
 
     Without `--llm`, no model is opened.
     """

@@ -1,4 +1,4 @@
-"""The commands of `bylaw`, and how errors are printed."""
+"""The commands of `bylaw`, and the printing of errors."""
 
 import os
 import sys
@@ -23,18 +23,18 @@ _ELSEWHERE = {
     "console": "`bylaw view OUT` opens an audit in the browser",
     "train": "`bylaw align --help` lists the training commands",
 }
-"""Names that people might try, and the actual commands."""
+"""Command names that people might try, and the commands that they mean."""
 _MISSING = {
     "--pack": "your own folder (`bylaw init LOGS --document FILE` starts one), or the name of a built-in pack: clinic",
     "logs": "files or folders of recorded conversations; for the formats, see docs/formats.md",
     "pack": "a folder with a pack.yaml, or the name of a built-in pack: clinic",
 }
-"""Advice for each missing argument."""
+"""Advice on what to pass, for each argument that may be missing."""
 _DOCUMENTS = (".md", ".txt", ".html", ".pdf", ".docx")
 
 
 def advice(error: click.ClickException) -> str:
-    """Return the next step after a usage error. Return an empty string if the message already names it."""
+    """Return the next step after a usage error. Return an empty string if the error message already contains it."""
     match error:
         case click.NoSuchCommand() if error.command_name in _ELSEWHERE:
             return _ELSEWHERE[error.command_name]
@@ -128,14 +128,15 @@ def _end(status: int | None) -> None:  # pyright: ignore[reportUnusedFunction]
 
 
 def run() -> None:
-    """Run the command line. On a user error, print one line and exit with status 2."""
+    """Run the command line. On a user error, print the error on one line and exit with status 2."""
     try:
         if instruction := os.environ.get(_COMPLETE):
             from click.shell_completion import shell_complete
 
             sys.exit(shell_complete(app, {}, "bylaw", _COMPLETE, instruction))
         try:
-            # On Ctrl-C or a closed pipe, `app()` would exit with status 1, which means that there is a finding.
+            # Without this, `app()` would exit with status 1 on Ctrl-C or a closed pipe, and 1 means that there is a
+            # finding.
             with app.make_context("bylaw", sys.argv[1:]) as context:
                 app.invoke(context)
         finally:
@@ -148,7 +149,7 @@ def run() -> None:
             print(visible(hint), file=sys.stderr)
         sys.exit(error.exit_code)
     except SystemExit as end:
-        # rich turns a closed pipe into a SystemExit exception.
+        # rich turns the exception for a closed pipe into SystemExit.
         if isinstance(end.__context__, BrokenPipeError):
             _leave()
         raise
@@ -167,7 +168,7 @@ def run() -> None:
         print("\nbylaw: interrupted", file=sys.stderr)
         sys.exit(130)
     except OSError as error:
-        # Exit with status 2, because 1 means that there is a finding.
+        # Exit with status 2, because status 1 means that there is a finding.
         is_full = error.errno in (ENOSPC, EDQUOT)
         why = (os.strerror(error.errno) if is_full and error.errno else error.strerror or str(error)).lower()
         hint = "free some space and run the same command again; a run in shards resumes" if is_full else ""
@@ -176,7 +177,7 @@ def run() -> None:
 
 
 def _leave() -> NoReturn:
-    """Exit quietly if a pipe is closed, for example by `head` in `bylaw scan LOGS | head`."""
-    # At exit, Python would flush stdout again, fail, and print a traceback.
+    """Exit quietly after a pipe was closed, for example by `head` in `bylaw scan LOGS | head`."""
+    # Otherwise, Python would flush stdout again at exit, fail, and print a traceback.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
     sys.exit(141)

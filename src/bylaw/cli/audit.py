@@ -43,11 +43,11 @@ _STYLES = {"new": "red", "fixed": "green"}
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SMALLEST = 1 << 10
 _INTERVAL = 60.0
-"""The number of seconds between progress lines without a terminal."""
+"""The number of seconds between progress lines if stderr is not a terminal."""
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Print counts, changed findings, and unused or expired waivers."""
+    """Print counts, findings that changed, and waivers that are unused or expired."""
     counts = [f"{len(comparison.new):,} new", f"{len(comparison.waived):,} waived"]
     if comparison.baseline is not None:
         counts[1:1] = [f"{len(comparison.still):,} unchanged", f"{len(comparison.fixed):,} fixed"]
@@ -147,7 +147,7 @@ class Batch(Struct, frozen=True, kw_only=True):
 
     @property
     def written(self) -> Literal["jsonl", "parquet", "both"]:
-        """The output format. `--update` implies Parquet."""
+        """The output format. With `--update`, the default is Parquet."""
         return "parquet" if self.update and self.format == "jsonl" else self.format
 
     @property
@@ -159,7 +159,7 @@ class Batch(Struct, frozen=True, kw_only=True):
         return self.written != "parquet"
 
     def check(self, wanted: dict[str, Any]) -> None:
-        """Refuse mutually exclusive options. `wanted` has the other options by name."""
+        """Raise UsageError for options that exclude each other. `wanted` contains the other options by name."""
         given = [name for name, value in wanted.items() if value]
         if self.update and self.has_lines:
             raise UsageError(
@@ -173,7 +173,7 @@ class Batch(Struct, frozen=True, kw_only=True):
             raise UsageError("`--address` requires a Ray cluster", hint="add --engine ray")
 
     def check_logs(self, *, has_pipe: bool, is_keyless: bool) -> None:
-        """Refuse logs and pseudonyms that a later `--update` cannot recognise."""
+        """Raise UsageError for logs and pseudonyms that a later `--update` could not recognise."""
         if self.update and has_pipe:
             raise UsageError("`--update` cannot read a pipe", hint="write the piped data to a file first")
         if self.update and is_keyless:
@@ -201,7 +201,7 @@ class Batch(Struct, frozen=True, kw_only=True):
 
 
 class _Progress:
-    """Prints progress to stderr: one updated line on a terminal, otherwise a new line every minute."""
+    """Prints progress to stderr: a line that is updated on a terminal, otherwise a new line every minute."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -219,7 +219,7 @@ class _Progress:
 
 
 def describe_advance(advance: Any, seconds: float) -> str:
-    """Return the fraction done, the rate and the remaining time. Earlier runs do not affect the rate."""
+    """Return the completed fraction, the rate and the remaining time. The rate does not include earlier runs."""
     share = advance.done / advance.total if advance.total else 1.0
     text = f"{advance.conversations:,} conversations, {share:.0%}"
     if advance.own and seconds > 0:
@@ -319,7 +319,7 @@ def audit_command(
         else:
             with progress_bar() as show:
                 found = audit(request, out, progress=show)
-        # Write everything before printing, because the pipe may be closed early, for example by `head`.
+        # Write all files before printing, because the pipe may be closed early, for example by `head`.
         if key is None and not opened.kept and not batch.update:
             write_audited(request, out)
         comparison, written = None, list[Path]()
@@ -354,13 +354,13 @@ def audit_command(
             print(f"Wrote {path}")
     counted = comparison.new if comparison is not None else Store(out).findings()
     gate = Gate.named(fail_on, min_severity)
-    # Calls that exceed a limit have no rows in the tables, because limits count across all shards.
+    # Calls that exceed a limit have no rows in the tables, because limits are counted across all shards.
     is_over = batch.in_shards and any(map(gate.stops_limit, found.summary["limits"]))
     return 1 if is_over else _status(found, counted, gate)
 
 
 def _attested(path: Path) -> list[Attestation]:
-    """Read reviewers' answers. Print the number of answers without a digest."""
+    """Read the reviewers' answers. Print how many answers have no digest."""
     given = every_attestation(path)
     if count := sum(not each.seen for each in given):
         does = "does" if count == 1 else "do"
@@ -370,9 +370,9 @@ def _attested(path: Path) -> list[Attestation]:
 
 
 def _ask_ahead(request: Request, answers: "Answerer", llm: str, budget: int, *, only_print: bool) -> None:
-    """Send all requests to the model together, or only print their number.
+    """Send all questions to the model at once, or only print the number of questions.
 
-    A dry run of the audit collects the requests.
+    A dry run of the audit collects them.
     """
     from bylaw.answering import Answerer
     from bylaw.answering.answerer import Estimate
@@ -410,7 +410,7 @@ def _print_result(report: Report, logs: Logs, *, whole: bool) -> None:
 
 
 def _by_file(faults: Sequence[RecordError]) -> Iterator[tuple[RecordError, int]]:
-    """Yield the first error of each kind in each file, and the number of similar errors."""
+    """Yield the first error of each kind in each file, and the number of further errors of that kind in the file."""
     alike: dict[tuple[str, str], list[RecordError]] = {}
     for fault in faults:
         file, _, line = fault.place.rpartition(":")

@@ -94,7 +94,7 @@ def _kind(changed: Changed) -> str:
 
 
 def _whole(changed: Changed) -> list[str]:
-    """Return how the decision on the whole call changes, if it changes differently than for this policy."""
+    """Return how the decision on the whole call changes, if this differs from the change for the one policy."""
     said = [CallOutcome(each.decision or "allow", not each.stops) for each in (changed.old, changed.new)]
     was, is_now = changed.old_call, changed.new_call
     if [was, is_now] == said or said[0] == said[1]:

@@ -20,17 +20,17 @@ from bylaw.review.check import CheckReport, Covered, check, left_out_of
 from bylaw.text.visible import visible_json
 
 _DOCUMENTS = 5
-"""The maximum number of documents to list separately."""
+"""The maximum number of documents to list individually."""
 
 
 def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None:
-    """Print the next step and the first results of each kind. With `whole`, print all results."""
+    """Print the next step and the first results of each kind. If `whole` is set, print all results."""
     sections = [*_to_mend(report), *_to_look_at(report)]
     state, style = ("sound", "green") if report.is_sound else ("not sound", "red")
     console.print(Text(f"{report.pack} {report.version}  {report.digest[:12]}  ", style="bold") + Text(state, style))
     say(console, f"next: {_next(report, sections)}", hang=2)
     figures = list(_figures(report))
-    # Each section needs a blank line, a title, and a line with the number of omitted entries.
+    # Each section takes three additional lines: a blank line, a title, and the number of omitted entries.
     room = None if whole else SCREEN - len(figures) - 5 - 3 * len(sections)
     is_cut = print_sections(console, sections, room=room)
     if sections:
@@ -74,7 +74,7 @@ def _undecided(report: CheckReport) -> list[Covered]:
 
 
 def _to_mend(report: CheckReport) -> Iterator[Section]:
-    """Yield everything that makes a pack unsound, most urgent first."""
+    """Yield the errors that make a pack unsound, most urgent first."""
     if faults := report.faults:
         title = _counted(len(faults), "case", "cannot be run")
         yield _section(title, _alike(faults), "red", f"correct {faults[0].place}")
@@ -90,7 +90,7 @@ def _to_mend(report: CheckReport) -> Iterator[Section]:
         ]
         then = f"correct {failed[0].place}, or its guard"
         yield _section(_counted(len(entries), "case", "fails", "fail"), entries, "red", then)
-    # Cases that cannot run may belong to missing guards.
+    # A case may be unable to run because its guard is missing.
     if report.untested and not report.faults:
         lack = "a permitted or a denied case"
         title = _counted(len(report.untested), "guard", f"lacks {lack}", f"lack {lack}")
@@ -104,7 +104,7 @@ def _to_mend(report: CheckReport) -> Iterator[Section]:
 
 
 def _to_look_at(report: CheckReport) -> Iterator[Section]:
-    """Yield warnings. A sound pack may have warnings too."""
+    """Yield warnings. A pack with warnings can be sound."""
     if count := len(report.unaccepted):
         are = "is" if count == 1 else "are"
         title = f"{_counted(count, 'policy', 'waits', 'wait')} for review and {are} not enforced"
@@ -118,7 +118,7 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
         yield _section(title, [f"{name}: weight {weight:g}" for name, weight in disarmed], "yellow", then)
     missed: dict[str, list[str]] = {}
     for branch in report.untaken if not report.faults else ():
-        # Guards without cases are already reported above.
+        # Guards without cases have already been reported above.
         if branch.policy not in report.untested:
             missed.setdefault(branch.policy, []).append(f"line {branch.line} {branch.kind}")
     if missed:
@@ -247,12 +247,12 @@ def told_sentences(report: CheckReport) -> str:
 
 
 def waits(entry: Covered, held_back: set[str]) -> bool:
-    """Whether a sentence has checks but none has been accepted."""
+    """Whether a sentence has checks, but no accepted check."""
     return entry.enforced and held_back.issuperset(entry.checked)
 
 
 def print_sentences(report: CheckReport, console: Console, said: Mapping[str, str]) -> None:
-    """Print every sentence with its policies. If `bylaw compile` made none for a sentence, print the reason."""
+    """Print every sentence with its policies. If `bylaw compile` made no policy for a sentence, print the reason."""
     held_back = {name for name, _ in report.unaccepted}
     heading = None
     several = len({entry.document for entry in report.sentences}) > 1

@@ -125,14 +125,14 @@ class Word(click.Choice[str]):
 
 
 def _once(ctx: click.Context, param: click.Parameter, value: tuple[Any, ...]) -> Any:
-    """Refuse an option that is given twice, because click would silently use the last value."""
+    """Refuse an option that is given twice, because click would silently use only the last value."""
     if len(value) > 1:
         raise UsageError(f"{param.opts[0]} was given {len(value)} times", hint="pass it only once")
     return value[0] if value else None
 
 
 def pack_name(out: Path) -> str:
-    """Derive a pack's name from its folder."""
+    """Return the name of the pack in a folder."""
     return re.sub(r"[^a-z0-9]+", "-", out.resolve().name.lower()).strip("-") or "pack"
 
 

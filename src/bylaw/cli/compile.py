@@ -71,7 +71,7 @@ def compile_command(
     recover(out)
     if update is not None:
         before, folder = read_before(update), read_folder(update)
-        # Options that are not given keep their values from the last compile.
+        # An option that is not given keeps its value from the last compilation.
         given = {part: value for part in made_of.__struct_fields__ if (value := getattr(made_of, part))}
         made_of = replace(before.made_of, **given)
     elif not documents:
@@ -155,11 +155,11 @@ def _show_differences(root: Path, before: "PackFolder") -> None:
 
 
 def _relative(paths: tuple[Path | str, ...], out: Path) -> tuple[str, ...]:
-    """Make paths relative to the pack. Other names, such as Python modules, do not change."""
+    """Make paths relative to the pack. Names that are not paths, such as Python modules, do not change."""
     return tuple(os.path.relpath(each, out) if each and Path(each).exists() else str(each) for each in paths)
 
 
 def _seen(paths: tuple[str, ...], out: Path) -> list[str]:
-    """Reverse `_relative`. The file need not exist."""
+    """Return the path from the current folder. This reverses `_relative`. The file need not exist."""
     found = [os.path.normpath(out / each) for each in paths]
     return [path if Path(path).exists() or os.sep in each else each for path, each in zip(found, paths, strict=True)]

@@ -1,7 +1,7 @@
-"""The console for the output of every command. It is as wide as the terminal, or 80 columns in a pipe.
+"""The console to which all commands print.
 
-Names, notes and arguments come from agents, users and other people's packs. Any control characters that a command did
-not escape are escaped here.
+It is as wide as the terminal, or 80 columns wide in a pipe. Names, notes and arguments come from agents, users and
+other people's packs, so control characters that a command did not escape are escaped here.
 """
 
 import sys
@@ -27,10 +27,13 @@ class Screen:
 
     def __init__(self, file: TextIO) -> None:
         self.bare = file
-        """The terminal itself, for a console that escapes text before adding colours."""
+        """The terminal itself, for a console that escapes the text before it adds colours."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the terminal. `buffer` is the unfiltered byte stream for exports."""
+        """Return an attribute of the terminal.
+
+        For example, `buffer` is the byte stream for exports, which is not escaped.
+        """
         return getattr(self.bare, name)
 
     def write(self, text: str, /) -> int:
@@ -42,13 +45,13 @@ class Screen:
 
 
 def bare(file: Any) -> TextIO:
-    """Return the file behind a screen. Return any other file unchanged."""
+    """Return the file that a screen writes to. Return any other file unchanged."""
     return file.bare if isinstance(file, Screen) else file
 
 
 @contextmanager
 def on_screen() -> Generator[None]:
-    """Filter standard output and standard error if they go to a terminal."""
+    """Escape control characters in standard output and standard error, if these go to a terminal."""
     before = (sys.stdout, sys.stderr)
     sys.stdout, sys.stderr = (
         cast(TextIO, Screen(each)) if each is not None and each.isatty() else each  # pyright: ignore[reportUnnecessaryComparison]
@@ -61,7 +64,7 @@ def on_screen() -> Generator[None]:
 
 
 SCREEN = 24
-"""The number of lines in a default terminal."""
+"""The number of lines of a terminal, by default."""
 
 
 def open_console() -> Console:
@@ -71,7 +74,7 @@ def open_console() -> Console:
 
 
 def titled_table(title: str, texts: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[str]]) -> Group:
-    """Return a table with text in the first columns and right-aligned numbers in the others."""
+    """Return a table that has text in the first columns, and right-aligned numbers in the remaining columns."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in texts:
         table.add_column(name, overflow="fold")
@@ -79,7 +82,7 @@ def titled_table(title: str, texts: Sequence[str], numbers: Sequence[str], rows:
         table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
     for cells in rows:
         table.add_row(*map(Text, cells))
-    # rich would wrap a built-in title to the width of the table.
+    # Print the title separately, because rich would wrap it to the width of the table.
     return Group(Text(title, style="bold"), table)
 
 
@@ -95,7 +98,7 @@ def local_time(moment: float) -> str:
 
 
 def stranded(count: int) -> str:
-    """Return a warning about recent conversations whose pack version is not loaded."""
+    """Return a warning about recent conversations that began with a version of the pack that is not loaded."""
     began = f"{counted(count, 'conversation')} from the last day began"
     return f"{began} under another version of the pack and cannot continue: pass that version with --earlier"
 
@@ -103,7 +106,7 @@ def stranded(count: int) -> str:
 def wrapped(console: Console, text: str, head: str = "", hang: int | None = None) -> list[str]:
     """Return `head` and the text as lines that fit the console.
 
-    Later lines are indented by `hang` or, by default, by the width of `head`.
+    All lines but the first are indented by `hang`, or by the width of `head` if `hang` is not given.
     """
     rest = " " * (len(head) if hang is None else hang)
     room, lines = max(console.width - 1, len(rest) + 20), list[str]()
@@ -114,34 +117,34 @@ def wrapped(console: Console, text: str, head: str = "", hang: int | None = None
 
 
 def say(console: Console, text: str, head: str = "", style: str = "", hang: int | None = None) -> None:
-    """Print text, wrapped to the console's width. Markup is not interpreted."""
+    """Print text, wrapped to the width of the console. Markup is printed as it is."""
     for line in wrapped(console, text, head, hang):
         console.print(Text(line, style=style), soft_wrap=True)
 
 
 class Entry(NamedTuple):
-    """A result in a section."""
+    """One result in a section."""
 
     text: str
     head: str = "  "
     more: Sequence[str] = ()
-    """Further lines, indented below the text."""
+    """Further lines, which are indented below the text."""
 
 
 class Section(NamedTuple):
-    """Results of one kind, with a title."""
+    """Results of one kind under a title."""
 
     title: str
     entries: Sequence[Entry]
     style: str = "bold"
     header: str = ""
-    """A line below the title."""
+    """A line to print below the title."""
     next: str = ""
-    """The next step for the first entry."""
+    """The next step to recommend for the first entry."""
 
 
 def print_sections(console: Console, sections: Sequence[Section], *, room: int | None = None) -> bool:
-    """Print sections. With `room`, use about this many lines and return whether any entry was left out."""
+    """Print sections. If `room` is given, print about this many lines, and return whether any entry was left out."""
     share, is_cut = max(1, (room or 0) // max(1, len(sections))), False
     for section in sections:
         console.print()
@@ -163,7 +166,7 @@ def print_sections(console: Console, sections: Sequence[Section], *, room: int |
 
 
 class _Visible(Console):
-    """Escapes control characters before adding its own colours."""
+    """A console that escapes control characters before it adds its own colours."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for each in super().render(renderable, options):
@@ -172,7 +175,7 @@ class _Visible(Console):
 
 
 class _Trimmed(Screen):
-    """Removes the spaces that rich adds to the ends of lines. rich writes whole lines."""
+    """A file without the spaces that rich adds at the ends of lines. rich always writes whole lines."""
 
     def write(self, text: str, /) -> int:
         self.bare.write("\n".join(line.rstrip(" ") for line in visible(text).split("\n")))

@@ -116,7 +116,7 @@ def _violation(line: dict[str, Any], record: dict[str, Any], console: Console) -
 
 
 def _shielded(record: dict[str, Any], results: dict[str, Any], shield: Shield, console: Console) -> None:
-    """Decide the recorded call before it is executed, and make the look-ups that the shield requires."""
+    """Decide on the recorded call before it is executed, after making the look-ups that the shield requires."""
     messages, tool, arguments = demo.before_the_change(record)
     asked = f"{tool}(patient_id={arguments['patient_id']}, ...)"
     first = shield.decide(messages, tool, arguments)
@@ -148,7 +148,7 @@ def _next(report: Path, console: Console) -> None:
 
 
 def _excerpt(text: str) -> str:
-    """Return the end of a long clause. Exceptions come at the end."""
+    """Return the end of a long clause, because exceptions usually come at the end."""
     sentences = text.split(". ")
     return text if len(text) < 320 else "... " + ". ".join(sentences[-2:])
 

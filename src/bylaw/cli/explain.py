@@ -1,4 +1,4 @@
-"""The command `bylaw explain` shows a call with its policies, its known and missing facts, and what to do."""
+"""The command `bylaw explain` shows a call with its policies, its known and missing facts, and the next step."""
 
 import json
 import shlex
@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
     severities: tuple[str, ...] = ()
 
     def holds(self, finding: Finding) -> bool:
-        """Whether a finding matches the filter. One of its policies must match all policy filters."""
+        """Whether a finding matches the filter. At least one of its policies must match all conditions on policies."""
         verdict = "rule" if finding.kind == "rule" else finding.verdict
         charged = not (self.policies or self.severities) or any(
             (not self.policies or charge.policy in self.policies)
@@ -91,7 +91,7 @@ def print_findings(store: Store, console: Console, *, wanted: Wanted = Wanted(),
 
 
 def _tell_unsettled(calls: list[Finding], wanted: Wanted, console: Console) -> None:
-    """Mention calls that have no verdict, because they are not findings."""
+    """Print the number of calls that have no verdict. They are not listed, because they are not findings."""
     if calls and not wanted.verdicts:
         one = len(calls) == 1
         said = f"{len(calls):,} {'call has' if one else 'calls have'} no verdict: --verdict inconclusive lists "
@@ -99,7 +99,7 @@ def _tell_unsettled(calls: list[Finding], wanted: Wanted, console: Console) -> N
 
 
 def _by_act(findings: list[Finding]) -> list[list[Finding]]:
-    """Group findings about the same call or message. Groups are in the order of their first findings."""
+    """Group findings about one call or message. The groups are in the order of their first findings."""
     acts: dict[tuple[str, str, int], list[Finding]] = {}
     for finding in findings:
         acts.setdefault((finding.trajectory, finding.agent, finding.step), []).append(finding)
@@ -118,7 +118,7 @@ def _policies(finding: Finding) -> str:
 
 
 def print_about(store: Store, console: Console) -> None:
-    """Print the date and files of the audit, and the dates of the conversations."""
+    """Print the date and the files of the audit, and the dates of its conversations."""
     summary = store.summary
     if not summary["date"]:
         return
@@ -132,7 +132,7 @@ def print_about(store: Store, console: Console) -> None:
 
 
 def finding_lines(finding: Finding, head: Text | None = None) -> Iterator[Text]:
-    """Yield the lines for a finding: severity and policies, then the reason, then call and conversation."""
+    """Yield the lines for a finding: severity and policies, reason, then call and conversation."""
     severity = next((charge.severity for charge in finding.gravest_first), "")
     start = (head or Text()) + Text(f"{severity:<7}", style=_SEVERITY_STYLES.get(severity, ""))
     yield start + Text(f"{finding.id} {_kind(finding)} {_policies(finding)}".strip())
@@ -234,10 +234,10 @@ def explain(
     criterion: Criterion = "determined",
     doubtful: Set[int] = frozenset(),
 ) -> None:
-    """Print each policy's verdict on the call, most severe first. If there is no verdict, print the call or message
-    that broke a rule.
+    """Print each policy's verdict on the call, most severe first.
 
-    `doubtful` contains the steps of calls that may not have been executed.
+    If there is no verdict, print the call or message that broke a rule. `doubtful` contains the steps of calls that
+    may not have been executed.
     """
     _Explanation(line, line["step"], policies, events, console, criterion, doubtful).tell()
 
@@ -327,7 +327,7 @@ class _Explanation(Struct, frozen=True):
             self._say(indent, said)
 
     def _unread(self, entry: dict[str, Any]) -> list[int]:
-        """For each unreadable fact, return the last call that names its entity."""
+        """For each fact whose result is unreadable, return the step of the last call that names the fact's entity."""
         found: list[int] = []
         for fact in entry.get("reason", {}).get("not_readable") or ():
             named = {str(part) for part in fact["key"] or ()}
@@ -338,7 +338,10 @@ class _Explanation(Struct, frozen=True):
         return list(dict.fromkeys(found))
 
     def _permitting(self, entries: list[dict[str, Any]], *, is_alone: bool) -> None:
-        """Print the policies that permit the call. If other policies are printed too, print only the names."""
+        """Print the policies that permit the call.
+
+        If other policies are printed too, print only the names of the permitting policies.
+        """
         if not entries:
             return
         self.console.print()
@@ -394,7 +397,7 @@ class _Explanation(Struct, frozen=True):
             self._say(2, said, "magenta")
 
     def _asked(self, lookup: dict[str, Any]) -> str:
-        """Return why a look-up by the agent did not show the fact, or an empty string."""
+        """Return why the agent's look-up did not show the fact. Return an empty string if the agent made no look-up."""
         wanted = {name: str(value) for name, value in lookup["args"].items()}
         told = ""
         for asked_at, event in enumerate(self.events[: self.step]):
@@ -433,15 +436,16 @@ def _alike(judged: list[dict[str, Any]], criterion: Criterion) -> list[list[dict
     groups: dict[str, list[dict[str, Any]]] = {}
     for entry in judged:
         said = [entry[criterion], entry["because"], entry["missing"], entry["asks"]]
-        # Do not group policies without a reason.
+        # Policies without a reason are not grouped.
         key = json.dumps(said, default=str) if entry["because"] else entry["id"]
         groups.setdefault(key, []).append(entry)
     return list(groups.values())
 
 
 def _cited(policy: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each cited sentence with its location. If there is no document, yield the policy's definition with all
-    locations.
+    """Yield each cited sentence with its location.
+
+    If there is no document, yield the policy's definition with all its locations.
     """
     places: dict[tuple[str, str], list[int]] = {}
     for citation in policy.get("citations", []):

@@ -1,4 +1,4 @@
-"""Command groups that keep the order of their commands. Help is shown without importing any command."""
+"""Command groups that keep the order of their commands and show their help without importing any command."""
 
 import importlib
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ HELP_NAMES = ["-h", "--help"]
 
 
 class InOrder(click.Group):
-    """A group with all its commands in one file."""
+    """A group whose commands are all in one file."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -20,7 +20,10 @@ class InOrder(click.Group):
 
 
 class OneFileEach(click.Group):
-    """A group that imports commands on first use: `NAME_command` from the module NAME."""
+    """A group that imports a command on first use.
+
+    The command NAME is the function `NAME_command` in the module NAME.
+    """
 
     def __init__(self, *arguments: Any, package: str, groups: Mapping[str, Mapping[str, str]], **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -44,7 +47,7 @@ class OneFileEach(click.Group):
 
 
 def _plain(command: click.Command | None) -> click.Command | None:
-    """Remove `[default: ]` from the help of options with an empty default."""
+    """Remove `[default: ]` from the help of options whose default is empty."""
     for option in command.params if command is not None else ():
         if isinstance(option, click.Option) and option.default in ("", 0) and not option.is_flag:
             option.show_default = False

@@ -69,9 +69,9 @@ def init_command(
 
 
 def _world(out: Path, world: Path, made: Skeleton) -> str:
-    """Describe the database's records.
+    """Return a description of the database's records.
 
-    If its tables have different names from the entities, first add the names to the draft.
+    If its tables are not named like the entities, first add their names to the draft.
     """
     held, missing = _held(out, world)
     if lines := [f"  {name}: {made.places[name]}" for name in missing if name in made.places]:
@@ -107,7 +107,7 @@ def init_pack(
     tools: str | Path | None = None,
     world: Path | None = None,
 ) -> Skeleton:
-    """Write the pack's files to `out`. Existing files are not overwritten."""
+    """Write the pack's files to the folder `out`. Raise UsageError instead of overwriting files."""
     from bylaw.compile.reading import read_documents
 
     document = read_documents([policy] if isinstance(policy, Path) else policy).document
@@ -156,7 +156,10 @@ def _catalogue(given: str) -> dict[str, dict[str, Any]]:
 
 
 def _tools_json(given: str, catalogue: dict[str, dict[str, Any]]) -> str:
-    """Return a catalogue that a pack can read. OpenAPI and Python catalogues are converted to function definitions."""
+    """Return a catalogue that a pack can contain.
+
+    OpenAPI and Python catalogues are converted to function definitions.
+    """
     path = Path(given)
     if path.suffix == ".json" and path.is_file():
         text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The command `bylaw log` verifies and exports a decision log, approves or rejects calls, and removes conversations."""
+"""The command `bylaw log` verifies, exports and prunes a decision log, and answers approval requests."""
 
 import getpass
 import json
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 MOST = 5
 """The maximum number of tenants to name in a message."""
 LEAST = 3
-"""The minimum length of a search text."""
+"""The minimum length of a text to search for."""
 LIVE = 24 * 3600.0
-"""A conversation has ended if it has been idle for this many seconds."""
+"""The number of seconds without an event after which a conversation counts as ended."""
 _NOBODY = ("root", "nobody", "bylaw")
-"""Account names that do not identify a person."""
+"""Account names that do not identify a person, so they cannot approve or reject a call."""
 
 LogPlace = Annotated[str, "--log LOG", "The log: a file, or postgresql://..."]
 Tenant = Annotated[str, "The tenant in the log."]
@@ -51,7 +51,7 @@ class TenantLog(Struct, frozen=True, kw_only=True):
     tenant: Tenant = DEFAULT_TENANT
 
     def existing(self) -> Store:
-        """Open the store of an existing log. The log must be empty or have entries for the tenant."""
+        """Open the store of an existing log. Raise UsageError if the log has entries but none for the tenant."""
         store = existing(self.where)
         if (known := store.tenants()) and self.tenant not in known:
             others = ", ".join(f"`{name}`" for name in known[:MOST]) + (" and more" if len(known) > MOST else "")
@@ -60,8 +60,9 @@ class TenantLog(Struct, frozen=True, kw_only=True):
         return store
 
     def verified_anchors(self, store: Store, anchors: Path | None, key: bytes) -> list[Anchor]:
-        """Return the log's anchors. Raise UsageError if they contradict the log, because nothing may be signed in that
-        case.
+        """Return the log's anchors.
+
+        Raise UsageError if they contradict the log, because the log must then not be signed.
         """
         from bylaw.record.verify import beside, read_anchors, verify
 
@@ -72,7 +73,10 @@ class TenantLog(Struct, frozen=True, kw_only=True):
         return noted
 
     def conversations(self, store: Store, given: Iterable[str]) -> list[str]:
-        """Return the given conversations without duplicates. Raise UsageError if one of them is not in the log."""
+        """Return the given conversations without duplicates.
+
+        Raise UsageError if the log does not contain one of them.
+        """
         wanted = list(dict.fromkeys(given))
         if unknown := set(wanted) - set(store.conversations(self.tenant)):
             raise UsageError(f"the log has no conversation `{min(unknown)}`", place=self.where)
@@ -80,7 +84,7 @@ class TenantLog(Struct, frozen=True, kw_only=True):
 
 
 def existing(where: str) -> Store:
-    """Open an existing log. A misspelt name must not create an empty log."""
+    """Open an existing log. A misspelled name raises UsageError, so that it does not create an empty log."""
     if "://" not in where and not Path(where).expanduser().is_file():
         raise UsageError("no such log", place=where)
     return open_store(where)
@@ -118,7 +122,7 @@ def verify_command(
     key, store = read_key(signing_key), existing(where)
     kept = anchors or (path if (path := beside(where)).is_file() else None)
     noted = read_anchors(kept) if kept is not None else []
-    # If a tenant was removed completely, only its anchors remain.
+    # If all of a tenant's entries were removed, only the tenant's anchors remain.
     anchored = {each.tenant for each in noted}
     tenants = [tenant] if tenant is not None else sorted({*store.tenants(), *anchored})
     if tenant is not None and not head and tenant not in anchored:
@@ -197,7 +201,7 @@ def _line_to(target: BinaryIO) -> "Callable[[str, History], object]":
 
 
 def _export(store: Store, tenant: str, names: Iterable[str], write: "Callable[[str, History], object]") -> int:
-    """Write each conversation. Report and skip unreadable ones, and then return 1."""
+    """Write each conversation. If any conversation cannot be read, report it, skip it, and return 1 at the end."""
     from bylaw.shield.history import read_history
 
     status = 0
@@ -236,7 +240,7 @@ def approvals_command(
 
     now, store = time.time(), of.existing()
     found = store.approvals(of.tenant, status=None if every else "waiting")
-    # An expired approval has the state `waiting` until the call is made again.
+    # An expired approval keeps the state `waiting` until the call is made again.
     found = [each for each in found if every or each.expires > now]
     right, wrong = checked(store, of.tenant, found)
     found = [right.get(each.id, each) for each in found]
@@ -258,7 +262,7 @@ def _print_approval(approval: Approval, console: Console, now: float) -> None:
     request = approval.request
     shown = clean(approval.id, 400)
     if shown != approval.id or " " in shown:
-        # Quote the name, because it could imitate another approval.
+        # Quote the name, because it could contain text that imitates another approval.
         shown = json.dumps(shown)
     console.print(Text(shown, style="bold") + Text(f"  {_status(approval, now)}"), soft_wrap=True)
     if request.for_person:
@@ -360,9 +364,7 @@ def fold_command(
 
 
 def _concerning(store: Store, tenant: str, person: str | None, mentions: str | None) -> tuple[str, ...]:
-    """Return the conversations with a given value in their host context, and the conversations that contain a given
-    text.
-    """
+    """Return the conversations whose host context contains a given value, and those that contain a given text."""
     from bylaw.shield.history import added_context, read_opening
 
     if mentions is not None and len(mentions.strip()) < LEAST:
@@ -377,7 +379,7 @@ def _concerning(store: Store, tenant: str, person: str | None, mentions: str | N
     for entry in store.entries(tenant) if person is not None else ():
         if entry.conversation and entry.kind == "event" and str(added_context(entry.body or b"").get(name)) == value:
             found[entry.conversation] = None
-    # The text may be unchanged, or escaped as in JSON.
+    # The log may contain the text unchanged, or escaped as in JSON.
     words = {mentions.encode(), json.dumps(mentions).strip('"').encode()} if mentions is not None else set[bytes]()
     for entry in store.entries(tenant) if words else ():
         if entry.conversation and entry.body and any(each in entry.body for each in words):
@@ -403,7 +405,7 @@ def _moment(text: str) -> float:
 
 
 def person() -> str:
-    """Return the account's name. Raise UsageError if it does not identify a person."""
+    """Return the name of the account that runs the command. Raise UsageError if the name does not identify a person."""
     try:
         name = getpass.getuser()
     except (OSError, KeyError):

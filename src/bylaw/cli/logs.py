@@ -1,4 +1,4 @@
-"""The log arguments of a command: files, folders, patterns, URLs or a pipe."""
+"""The arguments with which a command receives logs: files, folders, patterns, URLs or a pipe."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ from bylaw.trace.source import LogFile, RemoteFile, find_remote, log_file
 
 
 class LogArgument(click.ParamType[LogFile]):
-    """A file or a URL. A path object would corrupt the URL."""
+    """A file or a URL. A URL must not become a path object, which would change it."""
 
     name = "path"
 
@@ -49,15 +49,15 @@ _STDIN = ("-", "/dev/stdin", "/dev/fd/0")
 
 
 class Logs(Struct):
-    """Log files that can be read several times."""
+    """Log files that can be read more than once."""
 
     files: tuple[LogFile, ...]
     found: frozenset[LogFile]
-    """Files that were found in a folder, not named by the user."""
+    """Files that were found in a folder. The user did not name them individually."""
     kept: str = ""
-    """A temporary folder for data from pipes."""
+    """A temporary folder for data that was read from pipes."""
     faults: list[BylawError] = []
-    """The errors of the conversations that `readable` could not read so far."""
+    """The errors of conversations that `readable` could not read until now."""
 
     def named(self, text: str) -> str:
         """Remove the path of the temporary folder from a message."""
@@ -68,7 +68,7 @@ class Logs(Struct):
         return (each for _, each in self.placed(agent=agent))
 
     def readable(self) -> Iterator[Trajectory]:
-        """Yield the readable conversations. Call `report_faults` afterwards."""
+        """Yield the readable conversations. Call `report_faults` after reading to print the errors."""
         for each in self.trajectories():
             if isinstance(each, Trajectory):
                 yield each
@@ -76,20 +76,20 @@ class Logs(Struct):
                 self.faults.append(each)
 
     def report_faults(self) -> int:
-        """Print the errors from `readable`. Return the exit status."""
+        """Print the errors that `readable` found, and return the exit status."""
         for fault in self.faults:
             print(visible(self.named(f"bylaw: {fault.code} {fault}")), file=sys.stderr)
         return 3 if self.faults else 0
 
     def placed(self, *, agent: str | None = None) -> Iterator[tuple[LogFile, Trajectory | BylawError]]:
-        """Yield the conversations and errors, each with the file it is from."""
+        """Yield the conversations and errors, each with its file."""
         identities = Identities()
         for file in self.files:
             try:
                 for each in read(file, agent=agent):
                     yield file, identities.own(each) if isinstance(each, Trajectory) else each
             except FormatError as error:
-                # A folder may contain other files, but a file that the user names must be a log.
+                # A folder may also contain files that are not logs, but a file that the user names must be a log.
                 if file not in self.found:
                     raise
                 yield file, error
@@ -97,7 +97,7 @@ class Logs(Struct):
 
 @contextmanager
 def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Generator[Logs]:
-    """Open each log once, except for files below `without`. Pipes are first copied to files."""
+    """Open each log once, but no files inside `without`. Data from pipes is first copied to files."""
     files: list[LogFile] = []
     found: set[LogFile] = set()
     kept = ""
@@ -129,7 +129,7 @@ def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Gener
                 files.append(_copied(path, Path(kept), len(files)))
             else:
                 files.append(path)
-        # If several paths lead to the same file, use the first.
+        # If several paths refer to one file, use only the first path.
         each = dict[LogFile, LogFile]()
         for file in files:
             each.setdefault(file.resolve() if isinstance(file, Path) else file, file)
@@ -150,14 +150,14 @@ def _meant(path: Path) -> str:
 
 
 def _matched(pattern: Path) -> list[Path]:
-    """Return the files that match a pattern, sorted. Some shells do not expand patterns."""
+    """Return the files that match a pattern, sorted. This is needed because some shells do not expand patterns."""
     if not any(mark in str(pattern) for mark in "*?["):
         return []
     return sorted(path for each in glob(str(pattern), recursive=True) if (path := Path(each)).is_file())
 
 
 def log_files(folder: Path) -> list[Path]:
-    """Return the files in a folder that may be logs, sorted. Raise UsageError if a subfolder is unreadable."""
+    """Return the files in a folder that may be logs, sorted. Raise UsageError if a subfolder cannot be read."""
 
     def shut(error: OSError) -> None:
         why = (error.strerror or str(error)).lower()
@@ -174,7 +174,10 @@ T = TypeVar("T")
 
 @contextmanager
 def progress_bar() -> Generator[Callable[[int], None]]:
-    """On a terminal, show how many conversations have been read. Call the returned function with each one's index."""
+    """On a terminal, show how many conversations have been read.
+
+    Call the returned function with the index of each conversation.
+    """
     console = Console(file=bare(sys.stderr))
     columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} conversations"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
@@ -183,7 +186,7 @@ def progress_bar() -> Generator[Callable[[int], None]]:
 
 
 def with_progress(items: Iterable[T]) -> Iterator[T]:
-    """Yield the items. On a terminal, show how many have been read."""
+    """Yield the items. On a terminal, show how many items have been yielded."""
     with progress_bar() as show:
         for number, item in enumerate(items):
             show(number)
@@ -191,7 +194,10 @@ def with_progress(items: Iterable[T]) -> Iterator[T]:
 
 
 def _is_pipe(path: Path) -> bool:
-    """Whether a path can be read only once, or only by this process. Detecting the format needs a second reading."""
+    """Whether a path can be read only once, or only by this process.
+
+    If so, it is copied, because it must be read twice.
+    """
     return str(path) in _STDIN or str(path).startswith(("/dev/", "/proc/")) or not stat.S_ISREG(path.stat().st_mode)
 
 

@@ -24,10 +24,7 @@ from bylaw.text.visible import visible
 
 SECRET = 32
 AT_ONCE = 3.0
-"""How many seconds the proxy waits for the pack before it accepts a client.
-
-After that, it accepts the client, and only requests wait for the pack.
-"""
+"""How many seconds a client waits for the pack before it can connect. After that, only its requests wait."""
 UNNAMED = (
     "calls that do not name their conversation are refused if a policy applies to them: if this proxy serves one chat, "
     "add --conversation NAME"
@@ -106,7 +103,7 @@ def proxy_command(
             return shield
 
         loading = _begun(load)
-        # If the pack fails to load within this time, report the error before the client connects.
+        # If the pack fails to load within this time, report the error before any client connects.
         wait([loading], None if address else AT_ONCE)
         shield = loading.result() if loading.done() else loading
         server: Any = proxy(shield, upstream(url or command), context=given, tools=tools, hides=hide, **named)
@@ -131,7 +128,7 @@ def _begun(load: Callable[[], Shield]) -> "Future[Shield]":
 
 
 def _taken_up(shield: Shield, name: str) -> str:
-    """Return a note if the conversation from `--conversation` is already in the log."""
+    """Return a note if the conversation that `--conversation` names is already in the log."""
     entries = shield.log.conversation(shield.tenant, name) if shield.log is not None and name else []
     if not entries:
         return ""

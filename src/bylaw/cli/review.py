@@ -161,8 +161,9 @@ def _lacking(pack: Pack) -> list[str]:
 
 
 def _citing(pack: Pack, names: Iterable[str], document: str) -> list[str]:
-    """Return the policies that cite `document`, in document order. If `document` is empty, a policy may cite any
-    document.
+    """Return the policies that cite `document`, in document order.
+
+    If `document` is empty, return the policies that cite any document.
     """
     files = pack.document.files if pack.document is not None else ()
     order = {file.name: number for number, file in enumerate(files)}

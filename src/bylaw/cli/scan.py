@@ -1,4 +1,4 @@
-"""The command `bylaw scan` shows patterns in logs as text in 80 columns or as JSON."""
+"""The command `bylaw scan` shows patterns in logs, as text with 80 columns or as JSON."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -71,7 +71,7 @@ def scan_command(
 
 
 def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
-    """Print the first results of each kind. With `whole`, print all results and an explanation."""
+    """Print the first results of each kind. If `whole` is set, print all results and explain them."""
     agents = [name for name in found.agents if name]
     by = f" by {counted(len(agents), 'agent')}" if agents else ""
     formats = ", ".join(f"{name or 'given'} {count:,}" for name, count in found.formats.items())

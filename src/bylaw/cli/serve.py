@@ -95,13 +95,13 @@ def serve_command(
     check_hook(webhook)
     loaded, older = load_pack(pack), [load_pack(each) for each in earlier]
     with Log(store) as log:
-        # If the log cannot be opened, say so before printing the address.
+        # Open the log first, so that an error appears before the address is printed.
         where = log.name
         warning = _stranded(log, loaded, older)
     sockets = listen(host, port, workers)
     at = f"[{host}]" if ":" in host else host
     address = f"http://{at}:{sockets[0].getsockname()[1]}"
-    # A server that listens on all addresses has no single public address.
+    # If the server listens on all addresses, it has no single public address to print.
     public_url = public_url or ("" if host in ("0.0.0.0", "::") else address)
     shown = f"{loaded.name} {loaded.version} at {address}, log {where}"
     print(shown + (f", {workers} workers" if workers > 1 else ""), flush=True)
@@ -113,10 +113,10 @@ def serve_command(
         print(warning, flush=True)
     kept = anchors or beside(store)
     if "://" not in store and kept.resolve().parent == Path(store).expanduser().resolve().parent:
-        # Anyone who can write to the log could also forge anchors next to it.
+        # Do not store anchors next to the log, because anyone who can write to the log could forge them.
         print(f"warning: the anchors in {kept} are next to the log; keep them elsewhere with --anchors", flush=True)
     board, last, failing = Board(workers) if workers > 1 else None, LastWriter(), Failing()
-    # All workers share the secret, so each accepts every session.
+    # Share the secret between all workers, so that each worker accepts every session.
     secret = _session_secret(os.environ.get("BYLAW_SESSION_SECRET", ""))
 
     def serve(worker: int) -> None:
@@ -151,9 +151,9 @@ def serve_command(
 def pages_of(
     log: "Log", pack: Pack, keys: "Mapping[str, Key]", url: str, secret: bytes, proxy: tuple[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return the console's pages, or an empty mapping if its packages are not installed.
+    """Return the console's pages.
 
-    `proxy` is a header and an address.
+    Return an empty mapping if its packages are not installed. `proxy` is a header and an address.
     """
     try:
         from bylaw.console.pages import is_page, service_app
@@ -179,8 +179,9 @@ def pages_of(
 
 
 def _session_secret(given: str) -> bytes:
-    """Return the key that signs sessions. A key from the operator survives restarts and can be shared by
-    several hosts.
+    """Return the key that signs sessions.
+
+    If the operator provides the key, it survives restarts and several hosts can share it.
     """
     if not given:
         return secrets.token_bytes(32)
@@ -208,7 +209,7 @@ def _tell(line: str) -> None:
 
 
 def _stranded(log: "Log", pack: Pack, earlier: Sequence[Pack]) -> str:
-    """Return a warning about recent conversations whose pack version is not loaded."""
+    """Return a warning about recent conversations that began with a version of the pack that is not loaded."""
     from bylaw.shield.shield import Shield
 
     shields = [Shield(pack, log=log, tenant=tenant, earlier=earlier) for tenant in log.tenants()]

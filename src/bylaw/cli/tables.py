@@ -68,9 +68,9 @@ def _written(out: Path) -> str:
 
 
 def _finding(summary: dict[str, Any], out: Path) -> str | None:
-    """Return the conversation and step of the first flagged call, as arguments for `bylaw explain`.
+    """Return the conversation and step of the first flagged call, which are the arguments for `bylaw explain`.
 
-    Return None if no call is flagged. Return an empty string if the audit wrote no lines to search.
+    Return None if no call is flagged. Return an empty string if the audit wrote no JSON lines to search.
     """
     criterion = summary["criterion"]
     verdicts = summary["verdicts"][criterion]
@@ -88,7 +88,7 @@ def _finding(summary: dict[str, Any], out: Path) -> str | None:
 
 
 def agents_table(summary: dict[str, Any], width: int = 80) -> Group:
-    """Return each agent's rates. A name that is too long for its column gets its own line."""
+    """Return a table with each agent's rates. A name that is too long for its column is on a line of its own."""
     heads = ("all", "with\nwrites", "bad\noutcome", "violation", "rule\nbroken", "near-miss", "of those\nwriting")
     rows = [(visible(row["agent"]) or "(unnamed)", _rates(row, summary["criterion"])) for row in summary["agents"]]
     upper, lower = zip(*((head.rpartition("\n")[0], head.rpartition("\n")[2]) for head in heads), strict=True)
@@ -142,7 +142,7 @@ _MOST = 8
 
 
 def _policies(summary: dict[str, Any], severities: Mapping[str, str], *, whole: bool) -> Group | None:
-    """Return the policies with the most flagged calls, violations first."""
+    """Return the policies with the most flagged calls. Violations count before near-misses."""
     wrong = ("violation", "near_miss")
     counts = {name: row[summary["criterion"]] for name, row in summary["by_policy"].items()}
     flagged = {name: row for name, row in counts.items() if any(row[verdict] for verdict in wrong)}
@@ -198,7 +198,7 @@ def _undecided(summary: dict[str, Any]) -> Group:
 
 
 def _failures(summary: dict[str, Any], out: Path) -> list[str]:
-    """Return the guards that failed. Calls checked by these guards have no verdict."""
+    """Return the guards that failed. The calls that they check have no verdict."""
     failed: dict[str, dict[str, int]] = summary.get("failed_guards", {})
     if not failed:
         return []

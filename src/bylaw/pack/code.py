@@ -1,4 +1,4 @@
-"""Compiles a pack's guards and look-ups, finds policies without a check, and collects the code that decides."""
+"""Compiles a pack's guards and look-ups, finds policies without a check, and collects the code that decides calls."""
 
 import ast
 import hashlib
@@ -71,7 +71,7 @@ def with_lookups(folder: PackFolder, schema: Schema) -> tuple[Schema, list[Bylaw
 def read_pack_actions(
     source: Located | None, entities: Located | None, tools: Mapping[str, Tool]
 ) -> "tuple[Actions | None, list[BylawError]]":
-    """Return the actions of a pack's generic tools and its pages. None if the pack has neither."""
+    """Return the actions and the pages of a pack's generic tools. Return None if the pack declares neither."""
     has_pages = entities is not None and "pages" in entities.data
     if source is None or not (has_pages or source.data.keys() & {"actions", "otherwise", "pages"}):
         return None, []
@@ -81,7 +81,7 @@ def read_pack_actions(
 
 
 def with_card_facts(folder: PackFolder, schema: Schema) -> tuple[Schema, list[BylawError]]:
-    """Return the schema with the facts on the pack's cards."""
+    """Return the schema with the additional facts that the pack's cards show."""
     found: dict[str, list[CardFact]] = {}
     faults: list[BylawError] = []
     for tool in schema.tools.values():
@@ -103,9 +103,9 @@ def with_card_facts(folder: PackFolder, schema: Schema) -> tuple[Schema, list[By
 
 
 def with_unsaid(schema: Schema, policies: Mapping[str, Policy], guards: Mapping[str, Guard], book: Rules) -> Schema:
-    """Return the schema with assumed changes for writes without declared changes.
+    """Return the schema with assumed changes for writes that declare none.
 
-    Such a write may change all records of an entity if guards or predicates read the entity and no argument names it.
+    Such a write may change all records of an entity if a guard or predicate reads the entity and no argument names it.
     """
     by_rules = [each.code.guard.unnamed for each in book.predicates.values() if each.code is not None]
     changes = dict(schema.changes)
@@ -131,7 +131,7 @@ def card_code(tools: Mapping[str, Tool]) -> list[str]:
 
 
 def predicate_code(rules: Located | None) -> list[str]:
-    """Return the expressions of the predicates in the `rules.yaml` of a pack."""
+    """Return the expressions of the predicates in a pack's `rules.yaml`."""
     data: Any = rules.data if rules is not None else {}
     predicates: Any = cast("Mapping[str, Any]", data).get("predicates") if isinstance(data, Mapping) else None
     written = list(cast("Mapping[str, Any]", predicates).values()) if isinstance(predicates, Mapping) else []
@@ -146,9 +146,9 @@ def unenforced(
     places: Mapping[str, str],
     faulty: PackFolder | None,
 ) -> list[BylawError]:
-    """Report policies without a check unless a reviewer has accepted them by name."""
+    """Report each policy without a check, unless a person is named who accepted that it is unenforced."""
     ruled = book.enforced
-    # If a guard did not compile, the error has already been reported.
+    # A guard that does not compile has already been reported.
     texts = faulty.guards.values() if faulty is not None else ()
     written = {name for text in texts for name in re.findall(r"^def (\w+)", text, re.MULTILINE)}
     guarded = guards.keys() | {name for name in policies if name.replace("-", "_") in written}
@@ -166,12 +166,12 @@ def unenforced(
 
 
 class Pinned(Struct, frozen=True):
-    """The records and code that decide calls, without cases, comments, reviews and the document's text."""
+    """The records and the code that decide calls. Cases, comments, reviews and the document's text are not included."""
 
     records: Mapping[str, Any]
-    """Parsed records, by name. Formatting does not matter."""
+    """Parsed records, keyed by name. They are parsed so that formatting does not matter."""
     code: Mapping[str, str]
-    """Guards and look-up functions, by file."""
+    """Guards and look-up functions, keyed by file."""
 
     def digest(self) -> str:
         code = {file: ast.dump(parse_python(text)) for file, text in self.code.items()}

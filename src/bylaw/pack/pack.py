@@ -1,6 +1,7 @@
-"""A compiled pack, ready to judge calls: policies with their sentences, tools, facts and guards.
+"""A compiled pack, which can judge calls: policies with their sentences, tools, facts and guards.
 
-Errors are reduced to their causes. For example, a missing tools.yaml is reported once and without its consequences.
+Only the causes of errors are reported. For example, a missing tools.yaml is reported once, without the errors that
+follow from it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -62,7 +63,7 @@ _DECLARED_IN: Mapping[str, tuple[str, ...]] = {
     "policy": ("policies", "guards"),
     "guard": ("guards",),
 }
-"""Files that may contain the declaration for an error."""
+"""For each kind of error, the files that may contain the missing declaration."""
 _CONTENTS = {
     "tools": "list the tools that the agent may call, each with its effect (read, write or none)",
     "entities": "declare the entities that guards read, with their keys and fields",
@@ -71,9 +72,9 @@ _SHOWN = 4
 
 
 def causes(faults: Iterable[BylawError], *, files: Collection[str], declared: Mapping[str, bool]) -> list[BylawError]:
-    """Return only the causes among the `faults`.
+    """Return the `faults` without those that are consequences of others.
 
-    `files` contains the existing YAML files. `declared` says whether the pack has tools and entities.
+    `files` are the YAML files that exist. `declared` says whether the pack has tools and entities.
     """
     faults = list(faults)
     broken = {
@@ -88,7 +89,7 @@ def causes(faults: Iterable[BylawError], *, files: Collection[str], declared: Ma
     has_no_tool = any(_kind(fault) == "tool" for fault in faults)
     by_name: dict[str, list[BylawError]] = {}
     for fault in faults:
-        # The arguments of an unknown tool are unknown too.
+        # If a tool is unknown, its arguments are unknown too.
         if broken.isdisjoint(_declared_in(fault)) and not (has_no_tool and _kind(fault) == "argument"):
             by_name.setdefault(fault.lacks or f"{fault.code} {fault.message} {fault.hint}", []).append(fault)
     return kept + [one_for_all(alike) for alike in by_name.values()]
@@ -103,7 +104,7 @@ def _declared_in(fault: BylawError) -> tuple[str, ...]:
 
 
 def _part(fault: BylawError) -> str:
-    """Return the faulty part of a pack, such as `tools` for `tools.yaml:3` or `guards` for `guards/orders.py:1`."""
+    """Return the part of a pack that contains a location: `tools` for `tools.yaml:3`, `guards` for `guards/a.py:1`."""
     file = fault.place.partition(":")[0]
     folder, _, _ = file.removeprefix("../").rpartition("/")
     return folder.rpartition("/")[2] if file.endswith(".py") else file.rpartition("/")[2].removesuffix(".yaml")
@@ -120,7 +121,7 @@ def _undeclared(part: str, is_there: bool, needing: Sequence[BylawError]) -> Byl
 
 
 def one_for_all(alike: Sequence[BylawError]) -> BylawError:
-    """Return one error for all places with the same message."""
+    """Return one error in place of several errors with this message. It lists all their locations."""
     first, *others = alike
     places = list(dict.fromkeys(fault.place for fault in others if fault.place != first.place))
     if not places:
@@ -151,7 +152,7 @@ def manifest_faults(manifest: Manifest, source: Located) -> Iterator[BylawError]
 
 
 def posture_faults(folder: PackFolder, policies: Mapping[str, Policy], schema: Schema) -> Iterator[BylawError]:
-    """Yield an error for each policy or tool under `shield:` that the pack does not contain."""
+    """Yield an error for each policy or tool that is named under `shield:` but is not in the pack."""
     postures = folder.manifest.shield
     named = [
         *(("policy", name, ("policies", name), policies) for name in postures.policies),
@@ -166,7 +167,7 @@ def posture_faults(folder: PackFolder, policies: Mapping[str, Policy], schema: S
 
 
 def is_the_packs(text: Document, manifest: Manifest) -> bool:
-    """Whether a document is exactly the one for which the pack was written."""
+    """Whether a document is exactly the document for which the pack was written."""
     return isinstance(manifest.document, WrittenDocument) and manifest.document.sha256 == text.sha256
 
 
@@ -185,7 +186,7 @@ def moment(value: Scalar | None) -> datetime | None:
 
 
 def zone_named(name: Scalar) -> ZoneInfo | None:
-    """Return the time zone with an IANA name, or None for an unknown or empty name."""
+    """Return the time zone with an IANA name. Return None if the name is unknown or empty."""
     try:
         return ZoneInfo(str(name)) if name != "" else None
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -208,32 +209,35 @@ class Pack(Struct, frozen=True, dict=True):
     schema: Schema
     guards: dict[str, Guard]
     by_tool: dict[str, tuple[tuple[Policy, Guard], ...]]
-    """The guards of each tool, in policy order."""
+    """The guards that check each tool, in the order of the policies."""
     cases: Mapping[str, Read[CasesFile]]
     now: datetime | None
     criterion: Criterion
     book: Rules
-    """The rules that apply to whole conversations."""
+    """The rules that apply to conversations as a whole."""
     world: str
-    """For built-in packs: the module that opens a world. Empty for other packs."""
+    """For built-in packs, the module that opens a ground-truth database. Empty for other packs."""
     stale: tuple[str, ...]
-    """Policies that cite a sentence missing from the document."""
+    """Policies that cite a sentence which is missing from the document."""
 
     postures: Postures
-    """How strictly a shield enforces the pack."""
+    """The postures, which say how strictly a shield enforces the pack."""
     digests: dict[str, tuple[str, ...]]
-    """The digests of the sentences that each policy cites."""
+    """For each policy, the digests of the sentences that it cites."""
     unaccepted: dict[str, Standing]
-    """Policies that were off when the pack was loaded, because of their review status."""
+    """Policies that were not enforced when the pack was loaded, because of their review status."""
     pinned: Pinned
     lost: tuple[BylawError, ...] = ()
-    """Citations missing from the given document, each with its line."""
+    """Citations that are missing from the given document, each with its line."""
     ambiguous: tuple[Ambiguous, ...] = ()
-    """Quotes that match several sentences."""
+    """Quotes that match more than one sentence."""
 
     @cached_property
     def pin(self) -> str:
-        """A digest of everything that decides calls. A conversation keeps this version. `digest` covers all files."""
+        """A digest of everything that decides calls.
+
+        It identifies the version with which a conversation is judged. `digest` covers all files.
+        """
         return self.pinned.digest()
 
     @cached_property
@@ -257,24 +261,24 @@ class Pack(Struct, frozen=True, dict=True):
         return [*named & where_broken(rule, self.book.predicates, self.schema, self.policies).tools]
 
     def binds(self, tool: str) -> bool:
-        """Whether an enforced guard, rule or limit applies to the calls of a tool."""
+        """Whether any enforced guard, rule or limit applies to calls of this tool."""
         return tool in self._bound
 
     @cached_property
     def held_back(self) -> dict[str, Standing]:
-        """Policies that decide no live calls, because of their review status or because they are `unenforced`."""
+        """Policies that do not decide live calls, because of their review status or because they are `unenforced`."""
         checked = self.guards.keys() | self.book.enforced
         marked = [each.id for each in self.policies.values() if each.unenforced is not None and each.id in checked]
         return {**dict.fromkeys(marked, "unenforced"), **self.unaccepted}
 
     @cached_property
     def reads_requests(self) -> bool:
-        """Whether a guard depends on the user's request."""
+        """Whether any guard depends on the user's request."""
         return any("requested" in guard.built_ins for guard in self.guards.values())
 
     @cached_property
     def traces_values(self) -> bool:
-        """Whether a guard depends on the user's request or on the origin of a value."""
+        """Whether any guard depends on the user's request or on the origin of a value."""
         return self.reads_requests or any("provenance" in guard.built_ins for guard in self.guards.values())
 
     @cached_property
@@ -308,11 +312,14 @@ class Pack(Struct, frozen=True, dict=True):
         return self
 
     def __deepcopy__(self, memo: object) -> "Pack":
-        """Return the same pack, because packs never change."""
+        """Return this pack, because packs never change."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle only the folder, which another process loads again. Compiled guards cannot be pickled."""
+        """Pickle only the pack's folder, because compiled guards cannot be pickled.
+
+        The process that unpickles it loads the pack again.
+        """
         if not self.root.is_dir():
             hint = "send the contents of the files, and call `Pack.from_files` there"
             raise UsageError(f"`{self.name}` has no folder that another process could read it from", hint=hint)
@@ -324,14 +331,17 @@ class Pack(Struct, frozen=True, dict=True):
         return f"<pack {self.name} {self.version}: {len(self.policies)} policies, {tools} tools{told}>"
 
     def changed_in(self, text: Document) -> tuple[str, ...]:
-        """Return the policies that cite a sentence missing from `text`. Empty if all policies do."""
+        """Return the policies that cite a sentence which is missing from `text`.
+
+        If all policies do, `text` is another document, so return none.
+        """
         here = {sentence.digest for sentence in text.sentences}
         changed = tuple(name for name, cited in self.digests.items() if not here.issuperset(cited))
         return () if len(changed) == len(self.digests) else changed
 
 
 def load_pack(name: str | Path, *, document: Path | None = None, cases: bool = True) -> Pack:
-    """Load a pack by path or name. Raises `PackError` with all errors."""
+    """Load a pack by path or name. Raise `PackError` with all errors in the pack."""
     root = find_folder(str(name))
     folder = read_folder(root, cases=cases)
     if variants := folder.manifest.variants:
@@ -353,7 +363,7 @@ def _load_again(root: str, digest: str) -> Pack:
 
 
 def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
-    """Build a pack from its files. Raises `PackError` with all errors."""
+    """Build a pack from its files. Raise `PackError` with all errors in the files."""
     text = folder.read_document(document)
     faults = list(folder.faults)
     manifest = folder.manifest

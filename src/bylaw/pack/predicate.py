@@ -1,4 +1,7 @@
-"""The predicates in a pack's `rules.yaml`. A predicate is a condition on an act, and its value has one source."""
+"""The predicates in a pack's `rules.yaml`.
+
+A predicate is a condition on an act (a call or message). Its value comes from a single source.
+"""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -28,11 +31,11 @@ WAYS = (
 )
 
 DEAR = ("code", "guard", "consented")
-"""Sources that cost more than a text search. They are tried last, in this order."""
+"""Sources that are slower than a text search. They are evaluated last, in this order."""
 _BEFORE = ("said", "returned", "question")
-"""Sources about the time before an act."""
+"""Sources that depend on events before the act."""
 _OF_ACT = re.compile(r"\bact\b(?!\.(?:said|returned|asked)\b)")
-"""Matches code that reads the act itself."""
+"""Matches code that reads the act itself, not only earlier events."""
 _MAY_SETTLE = "may settle"
 _NEVER = "never"
 LONGEST_CARD = 7 * 24 * 3600.0
@@ -43,7 +46,7 @@ _BESIDE = {
     "consented": ("need_not_be_told", "must_be_told", "lifetime", "model", "card"),
     **dict.fromkeys(("pattern", "said", "returned"), ("but_not",)),
 }
-"""The keys allowed with each source, besides the description."""
+"""The keys that each source allows in addition to the description."""
 
 Speaker = Literal["user", "agent", "tool"]
 SPEAKERS: tuple[Speaker, ...] = get_args(Speaker)
@@ -56,11 +59,12 @@ TURNS: dict[str, Find] = {
     "with_text": lambda act: act.text_in_turn,
     "without_call": lambda act: act.without_call,
 }
-"""Predicates about the turn so far, up to a call or message. `without_call` is known only at the end of the turn."""
+"""Predicates about the current turn, up to the act. The value of `without_call` is known only at the end of the turn.
+"""
 
 
 class WrittenPattern(Struct, frozen=True, forbid_unknown_fields=True):
-    """A pattern, and another pattern that rules out matches."""
+    """A pattern, with another pattern that rules out a match."""
 
     pattern: Scalar = ""
     but_not: Scalar = ""
@@ -70,7 +74,7 @@ WrittenPatterns = Scalar | list[Scalar | WrittenPattern] | None
 
 
 class WrittenCard(Struct, frozen=True, forbid_unknown_fields=True):
-    """The wording of a card in the language of the pack, and how long the card is valid, in seconds."""
+    """The wording of a card in the language of the pack, and the number of seconds for which the card is valid."""
 
     heading: Scalar = ""
     question: Scalar = ""
@@ -82,7 +86,7 @@ class WrittenCard(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
-    """A predicate in rules.yaml: one of the sources in `WAYS`, its keys and a description."""
+    """A predicate in rules.yaml: one of the sources in `WAYS`, the keys of this source, and a description."""
 
     description: Scalar = ""
     tool: Scalar | list[Scalar] | None = None
@@ -108,18 +112,21 @@ class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Witness(Protocol):
-    """Determines the value of a predicate from the events of a conversation."""
+    """Follows the events of a conversation to determine a predicate's value."""
 
     def observe(self, step: int, event: Event) -> None:
-        """Receive the next event. The rules must already have asked their questions about it."""
+        """Process the next event. Call `ask` for this event first."""
         ...
 
     def ask(self, act: Act, record: CallRecord) -> bool | None:
-        """Return the value at the next act, or None if unknown. Must not change the witness."""
+        """Return the predicate's value for the next act, or None if it is unknown. Must not change the witness."""
         ...
 
     def tell(self, act: Act, record: CallRecord) -> Mapping[str, Any] | None:
-        """Return the reason for the value of the predicate, as data for `engine.wording`, or None."""
+        """Return the reason for the predicate's value, as data for `engine.wording`.
+
+        Return None if there is no reason.
+        """
         ...
 
 
@@ -130,56 +137,63 @@ class RuleError(BylawError):
 
 
 class Predicate(Struct, frozen=True):
-    """A condition on an act, and the source of its value."""
+    """A condition on an act (a call or message), and the source of the condition's value."""
 
     name: str
     description: str
     way: str
-    """One of `WAYS`. Empty if there is no source."""
+    """The source of the value: one of `WAYS`, or empty if there is none."""
     find: Find | None = None
-    """Set if the act alone decides the value."""
+    """The function that computes the value from the act alone, or None if the value has another source."""
     code: Condition | None = None
-    """Set if facts decide the value."""
+    """The condition that computes the value from facts, or None if the value has another source."""
     guard: str = ""
-    """The policy whose guard decides the value. The predicate is true if the guard denies."""
+    """The policy whose guard determines the value: true if the guard denies the call."""
     witness: Callable[[Ledger], Witness] | None = None
-    """Opens a witness for a conversation. Set if neither the act nor facts decide the value."""
+    """Creates a conversation's witness, which determines the value from events. None if the act or facts determine it.
+    """
     question: str = ""
-    """The question that only a reader can answer, if any."""
+    """The question to put to a model or reviewer, if only they can determine the value."""
     by: tuple[Speaker, ...] = SPEAKERS
-    """The speakers whose words the reader may use."""
+    """The speakers whose text may be used to answer the question."""
     is_about_act: bool = True
-    """Whether the predicate is about the act itself, and not about earlier events."""
+    """Whether the predicate is about the act itself, not about earlier events."""
     consent: str = ""
-    """What a `consented` predicate requires: `card`, `told` or `requested`."""
+    """For `consented`: what is required, which is `card`, `told` or `requested`."""
     terms: Terms = Terms()
-    """For `consented`: the arguments that must be shown."""
+    """For `consented`: the arguments that the user must have been shown."""
     words: CardWords = CardWords()
     """For `consented`: the wording of cards and questions."""
     model_settles: bool = False
-    """Whether an answer from a model is accepted as the user's consent, even in a live session."""
+    """Whether a model's answer is accepted as the user's consent, even during a live conversation."""
     says_of_model: bool = False
-    """Whether the pack sets `model_settles` explicitly. Packs before 0.2 do not."""
+    """Whether the pack sets `model_settles` explicitly. Packs from before version 0.2 do not."""
 
     @property
     def is_action(self) -> bool:
-        """Whether the predicate names an action. If so, `FOR EACH` applies only to bindings that the call names."""
+        """Whether the predicate names an action.
+
+        In that case, `FOR EACH` applies only to bindings that the call names.
+        """
         return self.way in ("tool", "effect")
 
     @property
     def price(self) -> int:
-        """The position in the evaluation order. Text searches come first."""
+        """The position in the order of evaluation. Text searches come first, because they are fast."""
         if self.way == "question":
             return len(DEAR) + 1
         return DEAR.index(self.way) + 1 if self.way in DEAR else 0
 
     @property
     def text(self) -> str:
-        """The predicate in words, for embeddings."""
+        """The predicate in words, which is used for embeddings."""
         return f"{self.name.replace('_', ' ')} {self.description}"
 
     def names(self, tool: str, effect: str) -> bool:
-        """Whether the predicate applies to calls of a tool: by name, by effect, or because it applies to any call."""
+        """Whether the predicate applies to calls of a tool.
+
+        It may name the tool or its effect, or apply to any call.
+        """
         if self.code is not None:
             return any(f"{quote}{tool}{quote}" in self.code.text for quote in "\"'")
         if self.find is None or self.way not in ("tool", "effect", "message"):
@@ -187,9 +201,9 @@ class Predicate(Struct, frozen=True):
         return bool(self.find(act_of(tool, effect)))
 
     def fixed(self, act: Act, guarded: Collection[str] = ()) -> bool | None:
-        """Return the value of the predicate if the tool and its effect decide it, otherwise None.
+        """Return the predicate's value if the tool and its effect determine it, otherwise None.
 
-        `guarded` contains the tools checked by the guard of the predicate.
+        `guarded` contains the tools that the predicate's guard checks.
         """
         is_call = act.tool is not None
         match self.way:
@@ -209,7 +223,7 @@ class Predicate(Struct, frozen=True):
                 return None
 
     def unmade(self, act: Act) -> bool:
-        """Return the value of the predicate if the call is not made."""
+        """Return the value that the predicate would have if the call were not made."""
         if self.way != "turn" or self.find is None:
             return False
         fewer = act.writes_in_turn - (act.effect == "write")
@@ -217,7 +231,7 @@ class Predicate(Struct, frozen=True):
 
 
 def act_of(tool: str | None, effect: str = "") -> Act:
-    """Return an act without text or arguments: a call to a tool, or a message if `tool` is None."""
+    """Return an act without text or arguments. It is a call to `tool`, or a message if `tool` is None."""
     return Act(0, tool, {}, "", (), (), 1, 1, False, effect)
 
 
@@ -234,22 +248,22 @@ class PredicateReader:
     ) -> None:
         self._source = source
         self._given = given
-        """The predicates as written, including faulty ones."""
+        """The predicates as written, including invalid ones."""
         self._schema = schema
         self._policies = policies
         self.faults = faults
         self._spared: dict[frozenset[str], str] = {}
-        """The arguments under `need_not_be_told`, and the predicate that lists them."""
+        """The arguments under `need_not_be_told`, each with the predicate that lists it."""
 
     def read(self, name: str, body: WrittenPredicate) -> Predicate:
-        """Compile a predicate. Check `faults` before using the result."""
+        """Compile a predicate. The result is valid only if `faults` is still empty."""
         at = ("predicates", name)
         given = {key for key in body.__struct_fields__ if getattr(body, key) is not None} - {"description"}
         ways = [way for way in WAYS if way in given]
         description = str(body.description)
         if len(ways) != 1:
             if not ways and self._source.data["predicates"].get(name) != self._given.get(name):
-                return Predicate(name, description, "")  # the faulty source has been reported
+                return Predicate(name, description, "")  # the invalid source has been reported
             hint = f"use one of {', '.join(WAYS)}"
             self._fault(f"predicate `{name}` has {len(ways)} sources for its value", *at, hint=hint)
             return Predicate(name, description, "")
@@ -268,7 +282,7 @@ class PredicateReader:
                 if body.when is not None:
                     called = " or ".join(f"act.tool == {tool!r}" for tool in sorted(tools))
                     code = self._code(name, description, f"({called}) and ({body.when})", at)
-                    # `FOR EACH` must know that the predicate is about the binding of the call itself.
+                    # `FOR EACH` must know whether the predicate is about the binding that the call itself names.
                     return replace(code, way=way, is_about_act=True)
                 return Predicate(name, description, way, lambda act: act.tool in tools)
             case "effect":
@@ -354,7 +368,7 @@ class PredicateReader:
         )
 
     def _alike_on_a_card(self) -> Iterator[tuple[str, str]]:
-        """Yield write tools with the same title and arguments as another tool."""
+        """Yield write tools that have the title and arguments of another tool, so that their cards look alike."""
         seen: dict[tuple[str, frozenset[str]], str] = {}
         for name, tool in self._schema.tools.items():
             if tool.effect == "write":
@@ -364,7 +378,7 @@ class PredicateReader:
                     yield one, name
 
     def _labels_twice(self, spared: frozenset[str]) -> Iterator[tuple[str, str]]:
-        """Yield write tools whose card has two values with the same label."""
+        """Yield write tools whose card shows two values with the same label."""
         for name, tool in self._schema.tools.items():
             shown = {fact.name: fact.schema for fact in self._schema.card_facts.get(name, ())}
             given = {key: schema for key, schema in tool.parameters.items() if key not in spared}
@@ -396,7 +410,7 @@ class PredicateReader:
     def _search(
         self, way: str, value: Scalar | list[Scalar | WrittenPattern], but_not: str, at: tuple[str, ...]
     ) -> Find | None:
-        """Return a function that searches texts for the patterns. A match for `but_not` cancels a match."""
+        """Return a function that searches texts for the patterns. It ignores a text in which `but_not` also matches."""
         entries = value if isinstance(value, list) else [value]
         records = [each if isinstance(each, WrittenPattern) else WrittenPattern(each) for each in entries]
         if not all(each.pattern for each in records):
@@ -413,7 +427,7 @@ class PredicateReader:
         may_not = never is not None or any(each.but_not for each in records)
 
         def found(text: str) -> bool | None:
-            # The unsearched part may contain a match or an exclusion.
+            # The part that was not searched may contain a match, or text that rules out a match.
             if never is not None and never.occurs(text):
                 return False
             if occurs(text):
@@ -447,7 +461,7 @@ class PredicateReader:
 def _found(
     matches: Callable[[str], bool | None], texts: Sequence[str], sources: Sequence[Message | Result]
 ) -> bool | None:
-    """Whether any text matches. None if no text matches and some text is missing or incomplete."""
+    """Whether any text matches. Return None if no text matches but some text is missing or incomplete."""
     told = {matches(text) for text in texts if text}
     if True in told:
         return True

@@ -1,7 +1,7 @@
-"""Signatures: who accepted which check in a pack. A signature lapses if the sentence or the check changes.
+"""Signatures: who accepted which check in a pack.
 
-A compiled pack needs signatures. In a handwritten pack, they are optional and apply only to the policies that they
-name.
+A signature becomes invalid if the sentence or the check changes. In a compiled pack, every policy needs a signature.
+In a handwritten pack, signatures are optional, and a signature affects only the policies that it names.
 """
 
 import ast
@@ -22,18 +22,19 @@ from bylaw.text.python import parse_python
 
 REVIEW = "review.yaml"
 COMPILED = "compiled.yaml"
-"""Marks a pack as compiled. Its policies are off until a reviewer accepts them."""
+"""Marks a pack as compiled. Its policies are not enforced until a reviewer accepts them."""
 
 _NAMED = 6
-"""The maximum number of policies to name for each status."""
+"""The maximum number of policies to name for each review status."""
 
 Word = Literal["accepted", "rejected"]
 Standing = Literal["accepted", "rejected", "lapsed", "unsigned", "unreviewed", "unenforced"]
-"""`unreviewed`: handwritten, so no review is needed. `unenforced`: policies.yaml says not to enforce the check."""
+"""`unreviewed`: handwritten, so no review is needed. `unenforced`: policies.yaml says that the check is not enforced.
+"""
 
 
 class ReviewError(BylawError):
-    """Raised if a review of a pack is invalid."""
+    """Raised if the signatures of a pack are invalid."""
 
     code = "BY411"
 
@@ -43,9 +44,9 @@ class Signature(Struct, frozen=True):
     by: str
     on: str
     sentence: str
-    """The digest of the policy's sentences and definition when signed."""
+    """The digest of the policy's sentences and definition at the time of signing."""
     check: str
-    """The digest of the check and its cases when signed."""
+    """The digest of the check and its cases at the time of signing."""
     note: str = ""
 
 
@@ -60,7 +61,7 @@ def is_compiled(root: Path) -> bool:
 
 
 def standings(root: Path, sides: Mapping[str, Sides] | None = None) -> dict[str, Standing]:
-    """Return the review status of each policy. Pass `sides` if already computed."""
+    """Return the review status of each policy. Pass `sides` if you have already computed them, to save time."""
     signed = read_signatures(root)
     unsigned: Standing = "unsigned" if is_compiled(root) else "unreviewed"
     now = sides if sides is not None else sides_of(read_folder(root))
@@ -68,16 +69,16 @@ def standings(root: Path, sides: Mapping[str, Sides] | None = None) -> dict[str,
 
 
 def held_to(postures: Postures, unaccepted: Iterable[str]) -> Postures:
-    """Return the postures of a shield. Policies that are unenforced, rejected or not accepted are only logged."""
+    """Return a shield's postures. Policies that are unenforced, rejected or unsigned are only logged."""
     shadowed: dict[str, Posture] = dict.fromkeys(unaccepted, "shadow")
     return replace(postures, policies={**postures.policies, **shadowed}) if shadowed else postures
 
 
 def unaccepted(root: Path) -> dict[str, Standing]:
-    """Return the policies that are off because of their review status, with the status.
+    """Return the policies that are not enforced because of their review status, with this status.
 
-    In a compiled pack, a policy is off until its current form is accepted. In a handwritten pack, only rejected
-    policies are off.
+    In a compiled pack, a policy is enforced only if its current version is accepted. In a handwritten pack, only
+    rejected policies are not enforced.
     """
     if not is_compiled(root) and not (root / REVIEW).is_file():
         return {}
@@ -86,10 +87,9 @@ def unaccepted(root: Path) -> dict[str, Standing]:
 
 
 def told_unaccepted(found: Mapping[str, Standing]) -> str:
-    """Describe the policies that are off, for example `3 not enforced: a, b (unsigned), c (rejected)`. Empty if there
-    are none.
+    """Describe the policies that are not enforced, for example `3 not enforced: a, b (unsigned), c (rejected)`.
 
-    Only the first few of each status are named. `bylaw review` shows all of them.
+    Empty if there are none. Only the first few policies of each status are named. `bylaw review` lists all of them.
     """
     by_standing: dict[str, list[str]] = {}
     for name, standing in found.items():
@@ -104,7 +104,7 @@ def _first_of(names: list[str]) -> str:
 
 
 def read_signatures(root: Path) -> dict[str, Signature]:
-    """Return the signatures, by policy. Raises `ReviewError` for an invalid file."""
+    """Return the signatures, keyed by policy. Raise `ReviewError` if the file is invalid."""
     if not (root / REVIEW).is_file():
         return {}
     data = own_record(root, REVIEW)
@@ -147,7 +147,7 @@ def _standing(signature: Signature | None, sides: Sides, unsigned: Standing) -> 
 
 
 def _guard(files: Sequence[Mapping[str, ast.FunctionDef]], function: str) -> list[str]:
-    """Return the code of a guard and its shared functions, without layout and comments."""
+    """Return the code of a guard and the functions it shares with others, without layout and comments."""
     own = next((nodes for nodes in files if function in nodes), dict[str, ast.FunctionDef]())
     others = {name: node for nodes in files if nodes is not own for name, node in nodes.items()}
     wanted, found = [function], dict[str, str]()
@@ -181,7 +181,10 @@ def _records(folder: PackFolder, part: str) -> list[dict[str, Any]]:
 
 
 def _learned(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """Return the learned weights and the margin, because they decide whether a rule stops a call."""
+    """Return the learned weights and the margin.
+
+    They are part of the check, because they decide whether a rule stops a call.
+    """
     weights = _section(folder, "weights", "weights")
     own = {name: weights[name] for rule in rules if (name := str(rule.get("id"))) in weights}
     return [own, folder.parts["weights"].data.get("eps")] if own else []
@@ -193,7 +196,10 @@ def _predicates(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> dict[
 
 
 def _shown(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """Return the facts that users see before they confirm a call, because the consent covers these facts."""
+    """Return the facts that users see before they confirm a call.
+
+    They are part of the check, because consent covers them.
+    """
     if not any(isinstance(body, dict) and "consented" in body for body in _predicates(folder, rules).values()):
         return []
     tools: dict[str, Any] = {**_section(folder, "tools", "tools"), **_section(folder, "tools", "actions")}
@@ -202,7 +208,7 @@ def _shown(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
 
 
 def _performed(folder: PackFolder, check: list[Any]) -> list[Any]:
-    """Return the actions that a check names, because they decide which calls the check covers."""
+    """Return the actions that a check names. They are part of the check, because they decide which calls it covers."""
     text = json.dumps(check, default=str)
     actions = _section(folder, "tools", "actions")
     named = {name: body for name, body in actions.items() if name in text or '"effect"' in text}

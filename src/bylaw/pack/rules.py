@@ -1,4 +1,4 @@
-"""Compiles a pack's `rules.yaml`, which contains limits and rules over predicates."""
+"""Compiles a pack's `rules.yaml`, which contains limits, and rules over predicates."""
 
 from collections.abc import Hashable, Mapping
 from functools import cached_property
@@ -36,13 +36,13 @@ class WrittenLimit(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 HEAVIEST = 1_000_000
-"""The maximum weight of a rule, to keep sums of weights finite."""
+"""The maximum weight of a rule, so that sums of weights are finite."""
 MOST_KNOWN = 12
-"""The maximum number of predicates in a physical rule. With more, its table would be too large."""
+"""The maximum number of predicates in a physical rule. With more, the rule's truth table would be too large."""
 TOLD = frozenset(("tool", "effect", "message", "turn"))
-"""Sources that depend only on the called tool and the turn so far."""
+"""Sources whose value depends only on the called tool and the current turn."""
 THE_CALL = "the call"
-"""The name of the judged call in a circuit of all rules."""
+"""The name that the judged call has in a circuit of all rules."""
 
 _SEVERAL = (TURNS["several_calls"], TURNS["several_writes"])
 
@@ -64,23 +64,23 @@ class RulesFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WeightsFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """The contents of weights.yaml: learned weights that replace those in rules.yaml."""
+    """The contents of weights.yaml, whose learned weights replace the weights in rules.yaml."""
 
     weights: dict[str, int | float] = {}
     eps: int | float | None = None
     learned: dict[str, Any] = {}
-    """The source of the learned weights."""
+    """Where the learned weights come from."""
 
 
 class Rules(Struct, frozen=True):
     predicates: dict[str, Predicate]
     rules: tuple[Rule, ...]
     knowledge: tuple[Rule, ...] = ()
-    """Physical rules are knowledge about predicates. They cannot be broken."""
+    """Physical rules, which state how predicates depend on each other. They cannot be broken."""
     eps: float = 0.0
-    """The margin that a call must reach when soft rules are weighed."""
+    """The margin by which the soft rules must favour a call."""
     limits: tuple[Limit, ...] = ()
-    """Limits on the number of calls in a period, counted in all conversations."""
+    """Limits on the number of calls in a period, counted across all conversations."""
 
     @property
     def every(self) -> tuple[Rule, ...]:
@@ -88,12 +88,12 @@ class Rules(Struct, frozen=True):
 
     @property
     def enforced(self) -> frozenset[str]:
-        """The policies that a rule or limit enforces."""
+        """The policies that at least one rule or limit enforces."""
         return frozenset(each.policy for each in (*self.rules, *self.limits))
 
     @property
     def disarmed(self) -> tuple[Rule, ...]:
-        """Rules whose weight is too low to deny a call alone."""
+        """Rules whose weight is too low to deny a call without other rules."""
         return tuple(rule for rule in self.rules if not rule.denies_alone(self.eps))
 
     @property
@@ -102,7 +102,7 @@ class Rules(Struct, frozen=True):
 
 
 class ReadyRules:
-    """A pack's rules, prepared once for all conversations."""
+    """A pack's rules, in a form that is prepared once and used for all conversations."""
 
     def __init__(self, rules: Rules, tools: Mapping[str, Tool]) -> None:
         self.tools = tools
@@ -119,23 +119,23 @@ class ReadyRules:
         self.untold = self.book.everything & ~sum(bit for bit, _ in self.told)
         rest = [(1 << place, each) for place, each in enumerate(used) if self.untold >> place & 1]
         self.asked = sorted(rest, key=lambda each: each[1].price)
-        """Predicates evaluated on demand, the cheapest first."""
+        """Predicates that are evaluated only on demand, the cheapest first."""
         self.has_waiting = any(rules.predicates[name].find is TURNS["without_call"] for name in named)
-        """Whether a rule applies only if the turn has no calls, which is known only at the end of the turn."""
+        """Whether any rule applies only if the turn has no calls, which is known only at the end of the turn."""
         self.knowledge = {rule.name: table_of(rule.formula) for rule in rules.knowledge}
         self.weighed = named.union(*(table.atoms for table in self.knowledge.values()))
         several = {name for name in named if rules.predicates[name].find in _SEVERAL}
         self.shaped = frozenset(rule for rule, names in self.names.items() if several.intersection(names))
         """Rules that depend on the number of calls in a turn."""
         self.bits: dict[tuple[Any, ...], int] = {}
-        """Cached results of `told`, by the kind of call or message."""
+        """Cached values of the predicates in `told`, keyed by the kind of call or message."""
         self.weighings: dict[Hashable, Assessment] = {}
-        """Cached results for a call, by the states of the rules and the values of the predicates."""
+        """Cached results for a call, keyed by the states of the rules and the values of the predicates."""
         self._all, self._eps = rules.every, rules.eps
 
     @cached_property
     def circuit(self) -> Inference:
-        """A circuit of all rules. The action is the call itself."""
+        """A circuit of all rules, in which the action is the judged call."""
         return Inference(Circuit(action=THE_CALL, rules=self._all, eps=self._eps))
 
 
@@ -143,16 +143,19 @@ class Breaks(Struct, frozen=True):
     tools: frozenset[str]
     """The tools whose calls can permanently violate the rule."""
     is_breakable: bool
-    """Whether a call, a message or the end of the conversation can break the rule."""
+    """Whether any call, message or end of the conversation can break the rule."""
 
 
 def where_broken(
     rule: Rule, predicates: Mapping[str, Predicate], schema: Schema, policies: Mapping[str, Policy]
 ) -> Breaks:
-    """Search a rule's automaton over the possible acts: a message, or a call to one of the pack's tools."""
+    """Return which acts can break a rule.
+
+    Its automaton is searched over all acts: a message, or a call to a tool of the pack.
+    """
     acts = [act_of(None), act_of("", "unknown"), *(act_of(name, tool.effect) for name, tool in schema.tools.items())]
     if schema.actions is not None:
-        # A generic call is treated as a look-up in addition to its actions.
+        # A call to a generic tool is treated as a look-up as well as its actions.
         acts += [act_of(name, "read") for name in schema.actions.by_tool]
     used = {name: predicates[name] for name in atoms(rule.formula)}
     own = {name: frozenset(policies[each.guard].tools) for name, each in used.items() if each.guard in policies}
@@ -185,7 +188,7 @@ class RulesReader:
         self._policies = policies
 
     def read(self) -> Rules:
-        """Read the rules. Check `faults` before using them."""
+        """Read the rules. The result is valid only if `faults` is still empty."""
         file = self._file
         given: Any = self._written.data.get("predicates")
         written = cast(dict[str, Any], given) if isinstance(given, dict) else dict[str, Any]()
@@ -216,13 +219,13 @@ class RulesReader:
         for rule in found.rules:
             weighed = replace(rule, weight=float(weights.get(rule.name, rule.weight)))
             if rule.name not in weights and rule.denies_alone(found.eps) and not rule.denies_alone(eps):
-                # Labels for other rules lowered `eps`, which must not weaken this rule.
+                # `eps` was lowered because of labels for other rules, which must not weaken this rule.
                 weighed = replace(rule, weight=denying_weight(threshold_of(eps)))
             rules.append(weighed)
         return replace(found, rules=tuple(rules), eps=eps)
 
     def _rule(self, body: WrittenRule, index: int, predicates: Mapping[str, Predicate]) -> Rule | None:
-        """Read a rule. A rule about consent is always hard, so that no weight can replace the user's consent."""
+        """Read a rule. A rule about consent is always hard, so that no weight can outweigh missing consent."""
         name = str(body.id)
         policy = name if body.policy is None else str(body.policy)
         if not name or not body.formula:
@@ -294,7 +297,7 @@ class RulesReader:
         return Limit(name, policy, tools, body.most, within or 1.0, str(body.per), body.over)
 
     def _check_breakable(self, rule: Rule, index: int, predicates: Mapping[str, Predicate]) -> None:
-        """Report a rule that no conversation can break, because it would protect nothing."""
+        """Report a rule that no conversation can break, because it protects nothing."""
         is_read = all(atom in predicates and predicates[atom].way for atom in atoms(rule.formula))
         if rule.physical or not is_read:
             return

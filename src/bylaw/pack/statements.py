@@ -1,4 +1,4 @@
-"""Reads the tools and policies of a pack, and finds the sentences of each policy in the document."""
+"""Reads the tools and policies of a pack, and finds the sentences that each policy cites in the document."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,30 +33,30 @@ from bylaw.policy.yaml import Located, Scalar, read_record
 
 _CODE = "use a three-letter code, such as EUR"
 _SHOWN = 4
-"""The maximum number of places to list in a message."""
+"""The maximum number of locations to list in a message."""
 _LONGEST = 200
 """The maximum length of a quote in a message, in characters."""
 
 
 class Ambiguous(Struct, frozen=True):
-    """A quote that matches several sentences. All of them are cited."""
+    """A quote that matches several sentences, all of which are cited."""
 
     policy: str
     quote: str
     lines: tuple[int, ...]
     documents: tuple[str, ...]
-    """The file of each line."""
+    """The file that contains each line."""
 
     @property
     def places(self) -> str:
-        """The first places, and how many more there are."""
+        """The first locations, and the number of further locations."""
         told = [f"{file}:{line}" for file, line in zip(self.documents, self.lines, strict=True)]
         more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
         return ", ".join(told[:_SHOWN]) + more
 
     @property
     def example(self) -> str:
-        """The quote with a location, so that it refers only to the first place."""
+        """The quote with a location, as an example of how to refer only to the first sentence."""
         return f"[{self.documents[0]}:{self.lines[0]}] {self.quote}"
 
 
@@ -64,18 +64,21 @@ class Cited(Struct, frozen=True):
     citations: tuple[Citation, ...]
     ambiguous: Ambiguous | None = None
     lost: StatementError | None = None
-    """The reason why the span is missing from the document."""
+    """The error if the cited text is missing from the document."""
 
 
 class Citing:
-    """Finds the sentences that policies cite from a document, which may be unavailable."""
+    """Finds the sentences that policies cite in a document. The document may be unavailable."""
 
     def __init__(self, document: Document | None, title: str) -> None:
         self._document = document
         self._title = title
 
     def cite(self, span: WrittenSpan, policy: str, place: str) -> Cited:
-        """Return the sentences of a span with a quote or a digest. `place` is the location of the span in the pack."""
+        """Return the sentences that a span cites by quote or digest.
+
+        `place` is the location of the span in the pack.
+        """
         document = self._document
         if document is None:
             return Cited((_outside(span, self._title),))
@@ -86,7 +89,7 @@ class Citing:
         quote = _quote(span, document)
         found = quote.places(document)
         if not found and not span.document and str(span.quote) == quote.words:
-            # The heading or line of a quote may be outdated. It matters only if the words occur twice.
+            # The heading or line of a quote may be outdated. It matters only if the quote occurs more than once.
             found = every if len(every := document.places(quote.words)) == 1 else ()
         if not found:
             return Cited((_outside(span, self._title),), lost=_nowhere(quote, document, policy, place))
@@ -104,7 +107,7 @@ class Citing:
         return Cited((_outside(span, self._title),), lost=lost)
 
     def _by_digest(self, span: WrittenSpan, document: Document, policy: str, place: str) -> Cited:
-        """Return the sentence with this digest: on the span's line, or else under its heading and closest."""
+        """Return the sentence with the span's digest: on the span's line, or else the closest under its heading."""
         digest, line = span.digest or "", span.line or 0
         found = document.all_by_digest(digest)
         if span.document:
@@ -125,7 +128,7 @@ class Citing:
 
 
 def cited(places: Iterable[Range], document: Document) -> Iterator[Citation]:
-    """Yield whole sentences with their places. A repeated sentence is cited once."""
+    """Yield whole sentences with their locations. A sentence that occurs several times is cited once."""
     stands: dict[str, list[Stand]] = {}
     wholes: dict[str, str] = {}
     told: set[tuple[int, ...]] = set()
@@ -137,7 +140,7 @@ def cited(places: Iterable[Range], document: Document) -> Iterator[Citation]:
         told.add(sentences)
         text = whole = document.whole(start, end)
         if held and start >= held[0].start + number_of(document.text, held[0].start):
-            # Keep a clause number only if the quote contains one.
+            # Keep a clause number only if the quote also contains one.
             text = text[number_of(text) :]
         where = (document.file_at(start).name, document.heading_at(start), document.line_of(start))
         wholes.setdefault(text, whole)
@@ -171,7 +174,7 @@ def _quote(span: WrittenSpan, document: Document) -> Quote:
 
 
 def _nowhere(quote: Quote, document: Document, policy: str, place: str) -> StatementError:
-    """Return the error for a quote that is missing from the document or from its stated place."""
+    """Return the error for a quote that is missing from the document, or from the location that the pack states."""
     words = quote.words if len(quote.words) <= _LONGEST else f"{quote.words[:_LONGEST]}..."
     if elsewhere := document.places(quote.words):
         told = [_told(start, document) for start, _ in elsewhere[:_SHOWN]]
@@ -201,7 +204,10 @@ def _ambiguous(policy: str, quote: Quote, places: Sequence[Range], document: Doc
 
 
 def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, WrittenSpan]]:
-    """Yield each cited sentence with its entry's index. A string is a quote, and `at` lists `line:sentence`."""
+    """Yield each cited sentence with the index of its entry.
+
+    An entry that is a string is a quote. The key `at` of an entry lists sentences as `line:sentence`.
+    """
     for index, span in enumerate(given):
         record = span if isinstance(span, WrittenSpan) else WrittenSpan(quote=span)
         if not record.at:
@@ -216,7 +222,7 @@ def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, Writt
 
 
 def _outside(span: WrittenSpan, title: str) -> Citation:
-    """Return a sentence from an unavailable document, with the place and the words given in the pack."""
+    """Return a citation from an unavailable document. Its location and text are those given in the pack."""
     quote = read_quote(str(span.quote)) if span.quote is not None else None
     words = quote.words if quote is not None else None
     return Citation(str(span.document) or title, str(span.heading), span.line or 0, words, whole=words)
@@ -228,7 +234,7 @@ _GLUED_AFTER = re.compile(r"[A-Za-z\u00c0-\u058f_\d]|[.,:']\d")
 
 
 def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
-    """Return the tools in `tools.yaml` and the errors."""
+    """Return the tools in `tools.yaml`, and the errors."""
     file, source, faults = read_record(source, ToolsFile)
     _check_patterns(source, file, faults)
     tools: dict[str, Tool] = {}
@@ -252,7 +258,10 @@ def _read_tool(
     said_by: dict[str, str],
     section: str,
 ) -> Tool:
-    """Return a tool, or an action in the form of a tool. `said_by` contains sentences of other tools."""
+    """Return a tool, or an action in the form of a tool.
+
+    `said_by` contains the sentences of other tools, which must differ.
+    """
     effect: Any = record.effect
     if effect not in get_args(Effect):
         message = f"effect of `{name}` must be read, write or none"
@@ -331,7 +340,7 @@ def faults_of_sentence(
         yield f"`put_as` of `{tool}` is empty"
     if other != tool:
         yield f"`{tool}` and `{other}` have the same words in `put_as`, so a yes would be ambiguous"
-    # A tool without declared parameters accepts any arguments.
+    # A tool that declares no parameters accepts any arguments.
     for slot in sorted(set(slots) - parameters.keys() - show.keys()) if parameters else ():
         also = " and not in its `show`" if show else ""
         yield f"`{slot}` in `put_as` is not a parameter of `{tool}`{also}"
@@ -346,7 +355,7 @@ def faults_of_sentence(
 
 
 def read_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return parameter schemas by name, and the names of the required parameters."""
+    """Return the schema of each parameter by name, and the names of the required parameters."""
     if isinstance(given.get("properties"), dict):
         return given["properties"], tuple(given.get("required", ()))
     parameters: dict[str, Any] = {}
@@ -366,20 +375,20 @@ def read_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str
 
 
 class PolicyReader:
-    """Reads `policies.yaml` and collects all errors in it."""
+    """Reads `policies.yaml`, and collects all errors in the file."""
 
     def __init__(self, source: Located, tools: Mapping[str, Tool], document: Document | None, title: str) -> None:
         self._file, self._source, self.faults = read_record(source, PoliciesFile)
         self._tools = tools
         self._citing = Citing(document, title)
         self.lost: list[BylawError] = []
-        """Cited sentences that are missing from the document."""
+        """Errors about cited sentences that are missing from the document."""
         self.ambiguous: list[Ambiguous] = []
         self.digests: dict[str, tuple[str, ...]] = {}
         self.places: dict[str, str] = {}
 
     def read(self) -> dict[str, Policy]:
-        """Return the policies by id, in order."""
+        """Return the policies, keyed by id, in order."""
         policies: dict[str, Policy] = {}
         for index, body in enumerate(self._file.policies):
             if not body.id:
@@ -408,7 +417,7 @@ class PolicyReader:
                 "state its tools and its sentence in its guard, or here under `tools` and `spans`, or remove the policy"
             )
             self._fault(f"policy `{name}` has neither tools nor sentences", index, hint=hint, lacks=f"guard {name}")
-            # This kind avoids a second error about the missing check.
+            # Assume this kind, which avoids a second error about the missing check.
             return Policy(name, "knowledge", str(body.definition))
         if kind == "guard" and not tools:
             self._fault(
@@ -496,12 +505,12 @@ _SIMPLE = {"string", "integer", "number", "boolean"}
 
 
 def draft_sentences(tool: str, given: Mapping[str, Any], taken: set[str]) -> list[str]:
-    """Return `put_as` for a write: one sentence with only the required arguments, and one that also has the optional
-    arguments.
+    """Return drafts of `put_as` for a write: one sentence with only the required arguments, and one that also has the
+    optional arguments.
 
-    `given` contains the tool's parameters in tools.yaml. The result is empty if a required argument, such as an object,
-    does not fit in a sentence. The user is then shown a card. Sentences in `taken` are left out, and new sentences are
-    added to `taken`.
+    `given` contains the tool's parameters in tools.yaml. If a required argument, such as an object, does not fit into
+    a sentence, return no sentences, so that the user is shown a card. Sentences in `taken` are left out, and new
+    sentences are added to `taken`.
     """
     parameters, required = read_parameters(given)
     matters = [name for name in parameters if what_matters({name: "" if _is_text(parameters[name]) else 0}, Terms())]
@@ -509,7 +518,7 @@ def draft_sentences(tool: str, given: Mapping[str, Any], taken: set[str]) -> lis
     if any(name in required and name not in simple for name in matters):
         return []
     needed = [name for name in simple if name in required]
-    # A sentence without arguments would say too little.
+    # A sentence without arguments would not identify the call.
     drafts = [_sentence(tool, names) for names in (needed, simple) if names or not simple]
     found = [each for each in dict.fromkeys(drafts) if not any(faults_of_sentence(each, parameters, {}, tool, tool))]
     words = {SLOT.sub("{}", each) for each in found}
@@ -531,7 +540,7 @@ def _is_text(schema: Any) -> bool:
 
 
 def _is_simple(schema: Any) -> bool:
-    """Whether a sentence can contain such values: text, numbers, Booleans, and lists of these."""
+    """Whether a value with this schema fits into a sentence: text, numbers, Booleans, and lists of these."""
     declared = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
     if declared.get("type") == "array":
         return _is_simple(declared.get("items"))

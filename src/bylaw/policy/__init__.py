@@ -1,1 +1,1 @@
-"""Policies, their document, and their tools. Start at `statement`."""
+"""Policies, the policy document and the tools. Start at `statement`."""

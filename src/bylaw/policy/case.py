@@ -1,4 +1,4 @@
-"""Test cases as written in a pack. `review.case` runs them."""
+"""Test cases, in the form in which a pack contains them. `review.case` runs the cases."""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from bylaw.policy.yaml import Located, Read, Scalar, ShapeError, read_record
 
 Things = dict[str, dict[str, Any] | None]
-"""Records keyed by entity, such as `Order[O1]`. None if the entity does not exist."""
+"""Records keyed by entity, such as `Order[O1]`. The value None means that the entity does not exist."""
 
 
 _OPPOSITES = {"permit": "deny", "deny": "permit", "kept": "broken", "broken": "kept"}
@@ -29,7 +29,7 @@ class WrittenEvent(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Variation(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a case differs from the base case before it."""
+    """A test case, written as its differences from the base case before it."""
 
     note: Scalar = ""
     now: Scalar | None = None
@@ -40,10 +40,11 @@ class Variation(Struct, frozen=True, forbid_unknown_fields=True):
     events: list[WrittenEvent] | None = None
     done: list[Things] | None = None
     user: Scalar | UnsetType | None = UNSET
-    """Replaces the user's last message. None removes the message."""
+    """The text that replaces the user's last message. None removes this message."""
     agent: Scalar | UnsetType | None = UNSET
     want: Scalar | dict[str, Any] | None = None
-    """The expected outcome. The default is the opposite of permit, deny, kept or broken in the base case."""
+    """The expected outcome. By default, it is the opposite of the base case's outcome: permit or deny, kept or broken.
+    """
 
 
 class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,7 +60,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
     context: dict[str, Any] = {}
     done: list[Things] = []
     want: Scalar | dict[str, Any] | None = None
-    """The expected outcome. The default is permit or, for a rule, kept."""
+    """The expected outcome. The default is permit or, in a rule's case, kept."""
     but: Variation | list[Variation] = []
 
     @property
@@ -83,7 +84,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         return str(next(told, "as written"))
 
     def varied(self, change: Variation) -> "WrittenCase":
-        """Return the case after a variation. The variation replaces some of its arguments and fields."""
+        """Return the case after a variation, which replaces some of the case's arguments and fields."""
         call: Scalar | Things = self.call
         if self.rule is None:
             call = change.call if change.call.keys() - self.called.keys() else _over(self.called, change.call)
@@ -102,7 +103,10 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def _happened(self, change: Variation) -> list[WrittenEvent] | None:
-        """Return the events after a variation of the last message of each side or, for a rule, of the last call."""
+        """Return the case's events after a variation.
+
+        It changes the last message of each side or, in a rule's case, the last call.
+        """
         events = self.events if change.events is None else change.events
         if events is None:
             return None
@@ -117,7 +121,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         return [each for each in made if each is not None]
 
     def unmet(self, change: Variation) -> Iterator[tuple[str, str]]:
-        """Yield those keys of a variation that replace nothing, each with the reason."""
+        """Yield each key of a variation that has nothing to replace, with the reason."""
         events = (self.events if change.events is None else change.events) or []
         for side in _SIDES:
             if getattr(change, side) is not UNSET and _last(events, side) is None:
@@ -152,7 +156,7 @@ class CasesFile(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def written_out(self) -> list[WrittenCase]:
-        """Return every case, each followed by its variations. Variations are returned as full cases."""
+        """Return every case, followed by each of its variations as a full case."""
         return [each for case in self.cases for each in (case, *map(case.varied, case.variations))]
 
 

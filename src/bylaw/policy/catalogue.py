@@ -1,6 +1,6 @@
-"""Reads a tool catalogue: an MCP `tools/list` result, a model's function definitions, or JSON schemas.
+"""Reads a tool catalogue: an MCP `tools/list` result, function definitions for a model, or JSON schemas.
 
-Only names, descriptions and parameters are read. The pack declares what each tool does.
+Only names, descriptions and parameters are read. The effects of a tool must be declared in the pack.
 """
 
 import json
@@ -21,7 +21,7 @@ class CatalogueError(BylawError):
 
 
 def with_catalogue(source: Located, data: bytes, *, file: str) -> tuple[Located, list[BylawError]]:
-    """Merge a catalogue's tools with the entries for the same tools in `tools.yaml`."""
+    """Return the entries of `tools.yaml`, merged with the catalogue's entries for the same tools."""
     try:
         found = read_catalogue(data, file=file)
     except CatalogueError as error:
@@ -55,7 +55,7 @@ def read_catalogue_file(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def read_catalogue(text: bytes, *, file: str) -> dict[str, dict[str, Any]]:
-    """Return each tool's description and parameters. Raises `CatalogueError` if there are no tools."""
+    """Return each tool's description and parameters. Raise `CatalogueError` if the catalogue contains no tools."""
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,7 @@
-"""The policy document: its text, its sentences and the positions of quotes. It may have several files."""
+"""The policy document: its text, its sentences, and the positions of quotes.
+
+The document may consist of several files.
+"""
 
 import hashlib
 import re
@@ -19,7 +22,7 @@ _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}$|\s*\|?\s*:?-{2,}")
 _END = re.compile(r"[.!?][\"')\]*_]*(?=\s)")
 _QUOTED = re.compile(r'(?<![^\s(\[])"(?=\S)[^"]{0,500}"(?!\w)|\u201c[^\u201c\u201d]{0,500}\u201d')
-"""Matches quoted words. A sentence does not end inside them."""
+"""Matches quoted text. A full stop inside quoted text does not end the sentence."""
 _ABBREVIATION = re.compile(
     r"\b(?:e\.g|i\.e|etc|vs|cf|no|nr|dr|mr|mrs|ms|st|approx|hrs|min|max|p\.m|a\.m|[A-Z])\.$", re.I
 )
@@ -28,21 +31,21 @@ _CLAUSE = re.compile(r"(?:§+\s*)?(?:\d+(?:\.\d+)+[.)]?|\d+[.)]|\((?:\d+|[a-z]{1
 
 
 class Sentence(Struct, frozen=True):
-    """One sentence of the document, as a character range."""
+    """A sentence of the document, as a range of characters."""
 
     start: int
     end: int
     line: int
-    """The line number at which the sentence starts, counted from 1."""
+    """The number of the line on which the sentence starts, counted from 1."""
     index: int
-    """The sentence's number among those that start on its line, counted from 1."""
+    """The position of the sentence among those that start on its line, counted from 1."""
     heading: str
     text: str
-    """The text with all white space reduced to single spaces."""
+    """The text of the sentence, with each run of white space reduced to one space."""
 
     @property
     def digest(self) -> str:
-        """Twelve hex digits that identify the sentence where its text must not appear."""
+        """Twelve hex digits that identify the sentence, for use where its text must not appear."""
         return digest_of(self.text)
 
     @property
@@ -57,7 +60,7 @@ def number_of(text: str, at: int = 0) -> int:
 
 
 def digest_of(text: str) -> str:
-    """Return the digest of a sentence, ignoring line breaks."""
+    """Return the digest of a sentence. Line breaks do not change it."""
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:12]
 
 
@@ -77,7 +80,7 @@ def sentences_of(text: str) -> Iterator[Sentence]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield paragraphs, list items and table rows as ranges, each with the heading above it."""
+    """Yield the range of each paragraph, list item and table row, with the heading above it."""
     heading, begin, stop, offset, fenced = "", -1, -1, 0, False
     for line in text.splitlines(keepends=True):
         bare = line.strip()
@@ -126,17 +129,17 @@ def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 __all__ = ["LONGEST", "Document", "File", "Range", "Sentence", "digest_of"]
 
 LONGEST = 2_000_000
-"""The maximum length of a document in characters: about a thousand pages."""
+"""The maximum length of a document in characters, about a thousand pages."""
 _BETWEEN = "\n\n"
 _RIVALS = 8
-"""The number of sentences to compare with a quote by letter: those that share the most words with it."""
+"""The number of sentences to compare with a quote letter by letter: those that share the most words with it."""
 
 Range = tuple[int, int]
-"""A range of characters in the whole document's text."""
+"""A range of characters in the text of the whole document."""
 
 
 class File(Struct, frozen=True):
-    """A file that belongs to a document, and its starting position in the whole text."""
+    """A file of a document, and the position of its first character in the whole text."""
 
     name: str
     start: int
@@ -157,7 +160,7 @@ class Document:
 
     @classmethod
     def joined(cls, files: Sequence[tuple[str, str]], *, name: str) -> "Document":
-        """Join several files, each given as a name and a text. A quote is always within one file."""
+        """Join several files, each given as its name and text. No quote extends over more than one file."""
         made = cls(_BETWEEN.join(text for _, text in files), name=name)
         start, found = 0, list[File]()
         for each, text in files:
@@ -234,15 +237,15 @@ class Document:
         return self._by_digest.get(digest, ())
 
     def places(self, words: str) -> tuple[Range, ...]:
-        """Return all places where the given words occur, ignoring line breaks.
+        """Return the ranges in which a quote occurs.
 
-        If the words are a whole sentence, only whole sentences match. Clause numbers are ignored.
+        Line breaks and clause numbers are ignored. If the quote is a whole sentence, only whole sentences match.
         """
         words = " ".join(words.split())
         return tuple(self._by_text.get(words) or (self._flat.places(words) if words else ()))
 
     def find(self, quote: str) -> Range | None:
-        """Return the first place of a quote, or None if it does not occur."""
+        """Return the first range in which a quote occurs, or None if it does not occur."""
         return next(iter(self.places(quote)), None)
 
     def starting_in(self, start: int, end: int) -> Sequence[Sentence]:
@@ -255,7 +258,7 @@ class Document:
         return self.sentences[first : bisect_left(self._starts, end)]
 
     def nearest(self, words: str) -> Sentence | None:
-        """Return the sentence most similar to these words, or None if no sentence shares a word with them."""
+        """Return the sentence most similar to this text, or None if no sentence shares a word with the text."""
         from difflib import SequenceMatcher
 
         wanted = _words(words)
@@ -267,7 +270,7 @@ class Document:
         return max(scored, key=lambda pair: pair[0], default=(0.0, None))[1]
 
     def whole(self, start: int, end: int) -> str:
-        """Return the whole sentences that overlap a range or, if there are none, the text in the range."""
+        """Return the whole sentences that overlap a range. If there are none, return the text in the range."""
         told = [each.text for each in self.within(start, end)]
         return " ".join(told) or " ".join(self.text[start:end].split())
 
@@ -275,20 +278,20 @@ class Document:
         return self.files[bisect_right(self._file_starts, offset) - 1]
 
     def line_of(self, offset: int) -> int:
-        """Return the line number of an offset in its file, counted from 1."""
+        """Return the line number of an offset, counted from 1 within the offset's file."""
         return self.text.count("\n", self.file_at(offset).start, offset) + 1
 
     def heading_at(self, offset: int) -> str:
         return next(reversed(self.headings_at(offset)), "")
 
     def headings_at(self, offset: int) -> tuple[str, ...]:
-        """Return the headings above an offset, starting with the top level."""
+        """Return the headings above an offset, with the top level first."""
         starts, paths = self._headings
         return paths[bisect_right(starts, offset) - 1]
 
 
 class _Flat:
-    """The text with all white space reduced to single spaces, so that a search ignores line breaks."""
+    """The text with each run of white space reduced to one space, so that a search ignores line breaks."""
 
     def __init__(self, files: Iterable[File]) -> None:
         self._here: list[int] = []
@@ -301,7 +304,7 @@ class _Flat:
                 self._there.append(match.start() + file.start)
                 parts.append(match[0])
                 length += len(match[0]) + 1
-            # No quote contains this character, so every quote is within one file.
+            # No quote contains this separator, so no quote extends over two files.
             parts.append("\0")
             length += 2
         self._text = " ".join(parts)
@@ -328,7 +331,7 @@ _LINE = re.compile(r"(.+?):(\d+)$")
 
 
 class Which(Struct, frozen=True):
-    """The location of a quote. If empty, all occurrences are meant."""
+    """Where in the document a quote is. If all fields are empty, all occurrences are meant."""
 
     document: str = ""
     headings: tuple[str, ...] = ()
@@ -341,7 +344,7 @@ class Which(Struct, frozen=True):
         if self.line and not document.line_of(start) <= self.line <= document.line_of(end - 1):
             return False
         above = iter([_plain(each) for each in document.headings_at(start)])
-        # The headings must occur in this order, but other headings may come in between.
+        # The headings must occur in this order, but other headings may come between them.
         return all(_plain(heading) in above for heading in self.headings)
 
     def __str__(self) -> str:
@@ -357,13 +360,16 @@ class Quote(Struct, frozen=True):
     which: Which = EVERYWHERE
 
     def places(self, document: Document) -> tuple[Range, ...]:
-        """Return the places to which the quote refers. Empty if the words do not occur there."""
+        """Return the ranges to which the quote refers. Empty if the quote does not occur in the given location."""
         found = document.places(self.words)
         return found if self.which == EVERYWHERE else tuple(each for each in found if self.which.holds(each, document))
 
 
 def read_quote(written: str, document: Document | None = None) -> Quote:
-    """Parse a quote as written. A bracketed part that the document contains before the quote belongs to the quote."""
+    """Parse a quote and the location in brackets before it.
+
+    If the document contains the brackets too, they belong to the quote.
+    """
     match = _WHICH.match(written)
     if match is None or (document is not None and document.places(written)):
         return Quote(written)
@@ -378,7 +384,7 @@ def read_quote(written: str, document: Document | None = None) -> Quote:
 
 
 def places_of(written: str, document: Document) -> tuple[Range, ...]:
-    """Return the places to which a written quote refers. All coverage is computed with this function."""
+    """Return the ranges to which a written quote refers. Everything that computes coverage uses this function."""
     return read_quote(written, document).places(document)
 
 
@@ -389,18 +395,18 @@ def _is_file(name: str, document: Document | None) -> bool:
 
 
 def is_named(file: str, name: str) -> bool:
-    """Whether a name refers to a file, either as the file's name or as the end of its path."""
+    """Whether a name refers to a file: the name is the file's path or the end of the path."""
     return file == name or file.endswith(f"/{name}")
 
 
 def _plain(heading: str) -> str:
-    """Normalise the spacing, case, numbering and punctuation of a heading."""
+    """Return a heading without numbering and end punctuation, and with normalised spacing and case."""
     words = " ".join(heading.replace("*", "").replace("`", "").split()).casefold().rstrip(":.")
     return re.sub(r"^(?:§\s*)?\d+(?:\.\d+)*[.)]?\s+(?=\S)", "", words)
 
 
 TEXTS = (".md", ".markdown", ".txt")
-"""The extensions of text files in a folder. A file that is named explicitly may have any extension."""
+"""The extensions of text files in a folder. A file that is named individually may have any extension."""
 MOST = 5 * LONGEST
 """The maximum total length of all files, in characters."""
 TOO_LONG = f"longer than {LONGEST:,} characters"
@@ -408,11 +414,11 @@ PARTED = "pass only the part that the pack needs"
 _MISSING = "is not there"
 
 Reader = Callable[[str, Path], bytes]
-"""Takes a file's name and path, and returns its bytes."""
+"""A function that takes a file's name and path, and returns the file's bytes."""
 
 
 class DocumentError(Exception):
-    """Raised if a document cannot be read. Callers add their own message."""
+    """Raised if a document cannot be read. The caller adds the context to the message."""
 
     def __init__(self, name: str, path: Path, why: str, hint: str = "") -> None:
         super().__init__(why)
@@ -424,7 +430,7 @@ class DocumentError(Exception):
 
 
 def find_files(name: str, root: Path) -> list[tuple[str, Path]]:
-    """Return the named file, or the text files in a folder in order. Empty if there are none."""
+    """Return the named file, or the text files in a folder in order. Empty if the path does not exist or has none."""
     path = root / name
     try:
         if path.is_dir() and not path.samefile(root):
@@ -436,7 +442,7 @@ def find_files(name: str, root: Path) -> list[tuple[str, Path]]:
 
 
 def read_files(names: Sequence[str], root: Path, read: Reader) -> Document:
-    """Read a document from files and folders whose names are relative to `root`."""
+    """Read a document from files and folders. Their names are relative to `root`."""
     texts: dict[str, str] = {}
     for name in names:
         files = find_files(name, root)
@@ -455,7 +461,7 @@ def read_files(names: Sequence[str], root: Path, read: Reader) -> Document:
 
 
 def read_given(path: Path) -> Document:
-    """Read a document from any file or folder."""
+    """Read a document from a file or folder, wherever it is."""
     if path.is_dir():
         return read_files([path.name], path.parent, lambda _, file: file.read_bytes())
     return Document(_text(path.name, path, lambda _, file: file.read_bytes()), name=path.name)
@@ -463,7 +469,7 @@ def read_given(path: Path) -> Document:
 
 def _text(name: str, path: Path, read: Reader) -> str:
     try:
-        # Check the size before reading. A character has at most four bytes.
+        # Check the size before reading. A character takes at most four bytes.
         text = read(name, path).decode() if path.stat().st_size <= 4 * LONGEST else None
     except UnicodeDecodeError:
         raise DocumentError(name, path, "is not UTF-8 text") from None
@@ -496,24 +502,27 @@ _SAYS_NOW = re.compile(
     re.IGNORECASE,
 )
 _ONLY_AS_OF = re.compile(r"^\W*as of\s+(?:\w+day,?\s+)?(?P<when>\d{4}-\d\d-\d\d|[\w ,.]{4,24}\d{4})\W*$", re.IGNORECASE)
-"""If the sentence continues after the date, it states an effective date, not the current time."""
+"""Matches a sentence that ends after the date. If it continues, it states an effective date, not the current time."""
 _HOUR = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*(am|pm|a\.m\.|p\.m\.)?", re.IGNORECASE)
 
 
 class Clock(Struct, frozen=True):
-    """The current time according to a document, and the sentence that states it."""
+    """The current time that a document states, and the sentence that states it."""
 
     now: str
     sentence: str
 
     @property
     def by_day(self) -> str:
-        """The time. If the document names only a date, this is a time in working hours on that date."""
+        """The time, for use in examples.
+
+        If the document states only a date, use 10:00 on that date, which is in working hours.
+        """
         return self.now.replace("T00:00:00", "T10:00:00")
 
 
 def stated_clock(document: Document) -> Clock | None:
-    """Return the current time according to a document, or the start of the day if it gives only a date."""
+    """Return the current time that a document states. If it states only a date, return the start of that day."""
     for sentence in document.sentences:
         said = _SAYS_NOW.search(sentence.text) or _ONLY_AS_OF.search(sentence.text)
         time = _time_in(said["when"]) if said else None
@@ -523,7 +532,10 @@ def stated_clock(document: Document) -> Clock | None:
 
 
 def _time_in(text: str) -> datetime | None:
-    """Return the time at the start of a text. The text begins with a full date that has only one reading."""
+    """Return the time with which a text starts.
+
+    The text must start with a full, unambiguous date. Otherwise, return None.
+    """
     found = [each for each in days(text.lower()) if each.start == 0 and each.year]
     if len(found) != 1:
         return None

@@ -17,20 +17,20 @@ from bylaw.policy.tool import Postures
 from bylaw.policy.yaml import Located, Read, Scalar, YamlError, read_record, read_yaml
 
 OUTSIDE = "BYLAW_OUTSIDE"
-"""The environment variable that lists more folders from which packs may read, separated as in PATH."""
+"""The environment variable that lists additional folders from which packs may read. They are separated as in PATH."""
 READY = Path(__file__).parent.parent / "packs"
-"""The folder that contains the built-in packs. Any pack may read them."""
+"""The folder of the built-in packs, from which any pack may read."""
 LARGEST = 16_000_000
 """The maximum size of a file in a pack, in bytes."""
 _HINT = f"if its folder is yours, allow it with `{OUTSIDE}=FOLDER`; otherwise, copy the file into the pack"
 
 
 class OutsideError(YamlError):
-    """Raised if a pack names a file that is outside its folder, too large, or not a regular file."""
+    """Raised if a pack names a file that is outside the allowed folders, too large, or not a regular file."""
 
 
 class Reach:
-    """The folders from which the pack in `root` may read."""
+    """The folders from which the pack in `root` may read files."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -38,12 +38,12 @@ class Reach:
         self._is_wide = False
 
     def holds(self, path: Path) -> bool:
-        """Whether a path is in an allowed folder after links are resolved."""
+        """Whether a path is in an allowed folder, after symbolic links are resolved."""
         found = _resolved(path)
         if found is None:
             return False
         if not self._is_wide and not self._has(found):
-            # Examine other folders only if the pack refers to files outside its own folder.
+            # Look up the other folders only if the pack refers to a file outside its own folder.
             allowed = [Path(each) for each in os.environ.get(OUTSIDE, "").split(os.pathsep) if each]
             self._folders += [_resolved(each) for each in (_home(self._root), READY, *allowed)]
             self._is_wide = True
@@ -53,10 +53,10 @@ class Reach:
         return any(folder is not None and found.is_relative_to(folder) for folder in self._folders)
 
     def read(self, path: Path, *, file: str) -> bytes:
-        """Read a file. Raises `OutsideError` if this is forbidden and `OSError` if reading fails."""
+        """Read a file. Raise `OutsideError` if the pack may not read it, and `OSError` if reading fails."""
         if not self.holds(path):
             raise OutsideError("is outside the pack's folder", place=file, hint=_HINT)
-        # Do not follow a link that was created after the check, and do not block on a pipe.
+        # Do not follow a symbolic link that was created after the check, and do not block on a pipe.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
         with open(os.open(path.resolve(), flags | getattr(os, "O_NOFOLLOW", 0)), "rb") as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
@@ -72,7 +72,7 @@ def outside(path: str, *, place: str) -> OutsideError:
 
 
 def _home(root: Path) -> Path:
-    """Return a pack's folder. For a variant, this is the folder of the pack that selects it."""
+    """Return a pack's folder. For a variant, return the folder of the pack that contains the variant."""
     if root.resolve().is_relative_to(READY.resolve()):
         return READY
     parent = root.absolute().parent
@@ -87,7 +87,7 @@ def _resolved(path: Path) -> Path | None:
 
 
 def own_text(root: Path, name: str) -> str:
-    """Read a text file of the pack in `root`. An error names the location."""
+    """Read a text file of the pack in `root`. If this fails, the error names the file."""
     try:
         return Reach(root).read(root / name, file=name).decode()
     except UnicodeDecodeError:
@@ -102,7 +102,7 @@ def own_record(root: Path, name: str) -> dict[str, Any]:
 
 _PARTS = ("tools", "entities", "policies", "rules", "weights")
 _SHARED = {"tools": ("tools", "tables"), "entities": ("observations",)}
-"""Sections in which several names may share one entry."""
+"""Sections of YAML files in which one entry may have several names, such as `get_a, get_b: ...`."""
 
 
 class ManifestError(BylawError):
@@ -110,7 +110,7 @@ class ManifestError(BylawError):
 
 
 class NothingEnforces(ManifestError):
-    """Raised if a policy has no check and nobody has accepted that."""
+    """Raised if a policy has no check and no reviewer has accepted it as unenforced."""
 
 
 class WrittenDocument(Struct, frozen=True, forbid_unknown_fields=True):
@@ -122,7 +122,7 @@ Criterion = Literal["strict", "determined"]
 
 
 class Variant(Struct, frozen=True, forbid_unknown_fields=True):
-    """A variant of the pack, and the condition that selects it."""
+    """A variant of the pack, and the condition under which it is selected."""
 
     name: Scalar = ""
     when: dict[str, Any] = {}
@@ -141,14 +141,14 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     world: Scalar = ""
     criterion: Criterion = "determined"
     document: Scalar | list[Scalar] | WrittenDocument | None = None
-    """A file, a folder of files, a list of either, or a document that is kept elsewhere."""
+    """A file, a folder of files, or a list of both. A document that is kept elsewhere has its own form."""
     variants: list[Variant] = []
     about: dict[str, Scalar] = {}
     shield: Postures = Postures()
 
 
 class PackFolder(Struct):
-    """A pack's files, starting with those of its base pack. This class interprets only the manifest."""
+    """A pack's files, with those of its base pack first. Only the manifest is interpreted here."""
 
     root: Path
     manifest: Manifest
@@ -162,7 +162,7 @@ class PackFolder(Struct):
     faults: list[BylawError] = field(default_factory=list[BylawError])
 
     def read_document(self, given: Path | None) -> Document | None:
-        """Return the given document or the one in the manifest. None if the document is kept elsewhere."""
+        """Return the given document or the document in the manifest, or None if it is kept elsewhere."""
         if given is not None:
             try:
                 return read_given(given)
@@ -172,7 +172,7 @@ class PackFolder(Struct):
         if not named:
             return None
         place, reach = self.manifest_source.place("document"), Reach(self.root)
-        # Folders outside the pack are not even listed.
+        # Do not even list folders outside the pack.
         far = [name for name in named if isdir(self.root / name) and not reach.holds(self.root / name)]
         files = [pair for name in named for pair in find_files(name, self.root)] if not far else []
         if far := far or [name for name, path in files if not reach.holds(path)]:
@@ -188,7 +188,7 @@ class PackFolder(Struct):
 
 
 def named_documents(manifest: Manifest) -> list[str]:
-    """Return the files and folders that a manifest gives as its document."""
+    """Return the files and folders that a manifest names as its document."""
     named = manifest.document
     if isinstance(named, list):
         return [str(each) for each in named]
@@ -196,7 +196,7 @@ def named_documents(manifest: Manifest) -> list[str]:
 
 
 def find_folder(name: str) -> Path:
-    """Return the folder of a pack, given its path or a built-in name such as `tau-airline/tau1`."""
+    """Return the folder of a pack. The pack is given as a path, or as a built-in name such as `tau-airline/tau1`."""
     path = Path(name)
     if (path / "pack.yaml").is_file():
         return path
@@ -231,7 +231,7 @@ def ready_packs() -> list[str]:
 
 
 def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
-    """Read a pack's files and, if requested, its cases. Errors are collected."""
+    """Read a pack's files and, if requested, its cases. Errors are collected in the result."""
     faults: list[BylawError] = []
     files = _Files(root, faults)
     manifest, source, wrong = _manifest(files, root)
@@ -287,7 +287,7 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
 
 
 def read_variants(root: Path) -> list[Path]:
-    """Return the folders of a pack's variants, as listed in its manifest. Empty for other packs."""
+    """Return the folders of the variants that a pack's manifest lists. Empty if the pack has no variants."""
     return [root / str(each.name) for each in _manifest(_Files(root, []), root).record.variants]
 
 
@@ -310,7 +310,10 @@ def _files(layer: Path, root: Path, manifest: Manifest) -> list[tuple[str, Path]
 
 
 def _matching(layer: Path, pattern: str) -> list[Path]:
-    """Return the regular files that match a pattern. Reading a folder would fail, and reading a pipe would block."""
+    """Return the regular files that match a pattern.
+
+    Other files are left out: reading a folder fails, and reading a pipe blocks.
+    """
     return sorted(path for path in layer.glob(pattern) if isfile(path))
 
 
@@ -319,7 +322,10 @@ def _ready_folder(name: str) -> Path | None:
 
 
 def _name(path: Path, root: Path) -> str:
-    """Return a file's name for messages: relative to the pack, or with the folder of the base pack in front."""
+    """Return a file's name for messages.
+
+    It is relative to the pack, and starts with the base pack's folder if the file is there.
+    """
     if path.is_relative_to(root):
         return path.relative_to(root).as_posix()
     beside = root.resolve().parent
@@ -327,7 +333,7 @@ def _name(path: Path, root: Path) -> str:
 
 
 class _Files:
-    """A pack's files, each read once. Errors are collected."""
+    """Reads a pack's files, each only once, and collects errors."""
 
     def __init__(self, root: Path, faults: list[BylawError]) -> None:
         self.reach = Reach(root)
@@ -336,7 +342,7 @@ class _Files:
         self._read: dict[Path, bytes | None] = {}
 
     def bytes(self, path: Path) -> bytes:
-        """Return the content of a file. Empty if the file cannot be read. The error is reported only once."""
+        """Return the content of a file. If it cannot be read, return empty bytes and report the error once."""
         return self.data(path) or b""
 
     def yaml(self, path: Path, *, shared: tuple[str, ...] = ()) -> Located | None:
@@ -357,7 +363,7 @@ class _Files:
         return None
 
     def text(self, path: Path) -> str:
-        """Return the text of a file. If the file is not text, report an error once and return an empty string."""
+        """Return the text of a file. If the file is not text, return an empty string and report the error once."""
         try:
             return (self.data(path) or b"").decode()
         except UnicodeDecodeError:
@@ -365,7 +371,7 @@ class _Files:
         return ""
 
     def data(self, path: Path, fault: type[BylawError] = YamlError) -> "bytes | None":
-        """Return the content of a file. None if the file cannot be read. The error is reported only once."""
+        """Return the content of a YAML file. If it cannot be read, return None and report the error once."""
         if path not in self._read:
             self._read[path] = None
             place = _name(path, self._root)

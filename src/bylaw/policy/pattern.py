@@ -1,7 +1,7 @@
-"""Regular expressions in packs. RE2 searches text in time proportional to its length.
+"""Regular expressions in packs.
 
-Patterns use Python syntax. RE2 has no look-around, so use `but_not`: text matches if it contains the pattern and does
-not contain `but_not`.
+RE2 searches a text in time proportional to its length. Patterns use Python syntax. RE2 has no look-around. Use
+`but_not` instead: a text matches if it contains the pattern but does not contain `but_not`.
 """
 
 import re
@@ -26,7 +26,7 @@ class PatternError(BylawError):
 
 
 class Match(Protocol):
-    """The part of `re.Match` that Bylaw uses."""
+    """The methods of `re.Match` that Bylaw uses."""
 
     @property
     def lastindex(self) -> int | None: ...
@@ -37,7 +37,7 @@ class Match(Protocol):
 
 
 class Pattern:
-    """A pattern, and a second pattern that rules out a match."""
+    """A pattern, with a second pattern (`but_not`) that rules out a match."""
 
     __slots__ = ("_but_not", "_pattern")
 
@@ -49,7 +49,7 @@ class Pattern:
         return next(self.finditer(text), None) if self.occurs(text) else None
 
     def occurs(self, text: str) -> bool:
-        """Whether the pattern occurs. Works on bytes, which is fast."""
+        """Whether the pattern occurs in the text. The search uses bytes, which is faster."""
         given = _bytes(text)
         if self._pattern.search(given) is None:
             return False
@@ -64,21 +64,22 @@ class Pattern:
 
 @lru_cache(maxsize=64)
 def _bytes(text: str) -> bytes:
-    """Encode text for searching. Cached because several patterns search the same text.
+    """Encode a text for searching.
 
-    Logs may contain lone surrogates. Each becomes a question mark.
+    The result is cached, because several patterns search the same text. Lone surrogates, which logs may contain,
+    become question marks.
     """
     return text[:LONGEST].encode("utf-8", "replace")
 
 
 def is_cut(text: str) -> bool:
-    """Whether the text is too long to be searched completely."""
+    """Whether the text is too long, so that only part of it is searched."""
     return len(text) > LONGEST and not text[LONGEST:].isspace()
 
 
 def any_of(patterns: Sequence[Pattern], texts: Sequence[str]) -> Callable[[str], bool]:
-    """Return a function that reports whether any of the patterns occurs in its argument."""
-    # A flag or a named group could affect other parts of the combined pattern.
+    """Return a function that reports whether at least one of the patterns occurs in a text."""
+    # Combine only patterns without flags and named groups, because these could affect the other patterns.
     whole = None
     if len(texts) > 1 and not any(_MARKED.search(text) for text in texts):
         with suppress(PatternError):
@@ -119,7 +120,7 @@ _CURES = (
     (re.compile(r"\\[1-9]|\(\?P="), "back references are not supported; write out the repeated text"),
     (re.compile(r"[*+?}]\+|\(\?>"), "leave out the second `+`, or `?>`"),
 )
-"""Python features that RE2 lacks, with alternatives."""
+"""Python features that RE2 lacks, each with what to use instead."""
 
 _PARTS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\u[0-9a-fA-F]{4}|\\.|\{,(?=\d+\})|\$", re.DOTALL)
 _IN_CLASS = re.compile(r"\\u[0-9a-fA-F]{4}|\\.", re.DOTALL)
@@ -127,7 +128,10 @@ _LETTERS = {r"\w": r"\p{L}\p{N}_", r"\d": r"\p{Nd}", r"\s": r"\s\x{85}\p{Z}"}
 
 
 def _translated(text: str) -> str:
-    """Return the pattern in RE2 syntax. Letters of any alphabet match, and `$` may precede a final line break."""
+    """Return the pattern in RE2 syntax.
+
+    As in Python, letters of any alphabet match, and `$` matches before a final line break.
+    """
     end = "$" if re.search(r"\(\?[a-zA-Z]*m", text) else r"(?:\n?\z)"
 
     def translate(part: re.Match[str]) -> str:

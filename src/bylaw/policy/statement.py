@@ -1,4 +1,4 @@
-"""One policy: its definition, its sentences and its check."""
+"""A policy: its definition, the sentences that it cites, and its check."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ from bylaw.policy.yaml import Located, Scalar, YamlPath
 from bylaw.text.python import parse_python
 
 DRAFTED_BY = "bylaw init"
-"""The author of unreviewed entries in a draft."""
+"""The author recorded for entries of a draft that no person has reviewed."""
 
 
 class StatementError(BylawError):
@@ -37,19 +37,19 @@ class Stand(Struct, frozen=True):
 
 
 class Citation(Struct, frozen=True):
-    """Whole sentences that a policy cites, and where they are. Without the document, `text` is None."""
+    """Whole sentences that a policy cites, with their location. If the document is unavailable, `text` is None."""
 
     document: str
     heading: str
     line: int
-    """The line, or 0 if unknown."""
+    """The line in the document, or 0 if it is unknown."""
     text: str | None = None
     start: int = -1
     end: int = -1
     again: tuple[Stand, ...] = ()
-    """Other places where the same sentences occur. The policy also covers these places."""
+    """Other locations in which these sentences occur. The policy covers them too."""
     whole: str | None = None
-    """The sentences, including clause numbers. None without the document."""
+    """The sentences with their clause numbers, or None if the document is unavailable."""
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
@@ -61,13 +61,13 @@ class Citation(Struct, frozen=True):
 
 
 def told_place(document: str, line: int, heading: str) -> str:
-    """Return what is known about a place, such as `policy.md:12 (Returns)`."""
+    """Return what is known about the location, such as `policy.md:12 (Returns)`."""
     where = f"{document}:{line}" if line else document
     return f"{where} ({heading})" if heading else where
 
 
 class Unenforced(Struct, frozen=True):
-    """A named person's decision to leave a policy unenforced for now."""
+    """A person's decision not to enforce a policy for now."""
 
     accepted_by: str
     reason: str
@@ -88,7 +88,7 @@ class Policy(Struct, frozen=True):
 
 
 class WrittenTools(Struct, frozen=True, forbid_unknown_fields=True):
-    """Selects the tools to which a policy applies, by effect and parameters."""
+    """Selects the tools to which a policy applies, by their effects and parameters."""
 
     effect: Scalar | None = None
     with_: Scalar | list[Scalar] = field(name="with", default_factory=list[Scalar])
@@ -96,7 +96,10 @@ class WrittenTools(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenSpan(Struct, frozen=True, forbid_unknown_fields=True):
-    """A citation in policies.yaml: words, or places and digests. A heading by itself covers its whole section."""
+    """A citation in policies.yaml: a quote, or locations with digests.
+
+    A heading without either cites its whole section.
+    """
 
     quote: Scalar | None = None
     document: Scalar = ""
@@ -138,7 +141,7 @@ _EFFECTS = ("read", "write", "none")
 
 
 def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Located | None, list[BylawError]]:
-    """Combine the policies in policies.yaml with those that only guards state. Also return the errors."""
+    """Return the policies in policies.yaml, together with those that only guards declare, and the errors."""
     faults: list[BylawError] = []
     places: dict[YamlPath, str] = {}
     functions = {node.name: (node, file) for file, text in guards.items() for node in _stating(text)}
@@ -181,7 +184,7 @@ def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Loca
 
 
 def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[str, str]) -> Located | None:
-    """Add `kind: rule` to policies that a rule or limit names and no guard states."""
+    """Add `kind: rule` to policies that a rule or limit names and that no guard declares."""
     listed: Any = source.data.get("policies") if source is not None else None
     data: Any = rules.data if rules is not None else {}
     given: list[Any] = [each for part in ("rules", "limits") if isinstance(data.get(part), list) for each in data[part]]
@@ -198,9 +201,9 @@ def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[st
 
 
 def _stating(text: str) -> Iterator[ast.FunctionDef]:
-    """Yield the functions with an annotation on `call`. The annotation names the tools that a function checks.
+    """Yield the functions whose parameter `call` has an annotation, which names the tools to check.
 
-    Syntax errors are reported where guards are parsed.
+    Syntax errors are ignored here, because they are reported when guards are parsed.
     """
     if not _STATES.search(text):
         return
@@ -235,7 +238,7 @@ def _name(node: ast.expr | None) -> str:
 
 
 def _sentences(node: ast.FunctionDef) -> Iterator[tuple[int, str]]:
-    """Yield each line of the docstring, with its line number in the file. Each line is a quote."""
+    """Yield each line of the docstring with its line number in the file. Each of these lines is a quote."""
     text = ast.get_docstring(node, clean=False) or ""
     for number, line in enumerate(text.expandtabs().splitlines(), node.body[0].lineno):
         if quote := line.strip():

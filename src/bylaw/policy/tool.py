@@ -1,4 +1,4 @@
-"""A tool that the agent may call, with its effects."""
+"""A tool that the agent may call, and the effects of the tool."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,13 +15,13 @@ Trust = Literal["record", "content"]
 
 
 class Misfit(Struct, frozen=True):
-    """Replaces an argument that does not match its declaration. A guard that uses this argument cannot decide."""
+    """Replaces an argument that does not match its declaration. A guard that uses such an argument is undecided."""
 
     why: str
 
 
 class WrittenChange(Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry of `changes` in tools.yaml: facts that a write makes stale."""
+    """An entry of `changes` in tools.yaml: the facts that a write makes outdated."""
 
     as_: Scalar = field(name="as", default="")
     fields: Scalar | list[Scalar] = "*"
@@ -31,7 +31,7 @@ class WrittenChange(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenEffect(Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry of `effects` in tools.yaml: how a write changes a database snapshot."""
+    """An entry of `effects` in tools.yaml: how a write changes a snapshot of the database."""
 
     as_: Scalar = field(name="as", default="")
     key: Scalar | dict[str, Scalar] | None = None
@@ -42,7 +42,7 @@ class WrittenEffect(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenCardFact(Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry of `show` in tools.yaml: an additional fact for a tool's cards and sentences."""
+    """An entry of `show` in tools.yaml: an additional fact in a tool's cards and sentences."""
 
     value: Scalar = ""
     """An expression in the guard language that uses `call` and `facts`."""
@@ -52,7 +52,7 @@ class WrittenCardFact(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields that tools and actions share in tools.yaml."""
+    """The fields that tools and actions have in common in tools.yaml."""
 
     effect: Scalar = ""
     description: Scalar = ""
@@ -77,7 +77,7 @@ class WrittenTool(WrittenCall, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenElement(Struct, frozen=True, forbid_unknown_fields=True):
-    """An element of a page, under `on`, `within` or `content` of tools.yaml."""
+    """An element of a web page, under `on`, `within` or `content` in tools.yaml."""
 
     role: Scalar | list[Scalar] = []
     name: Scalar = ""
@@ -86,49 +86,49 @@ class WrittenElement(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenTarget(WrittenElement, frozen=True, forbid_unknown_fields=True):
-    """The target element of an action, under `on` of tools.yaml."""
+    """The page element on which an action is performed, under `on` in tools.yaml."""
 
     page: Scalar = ""
-    """A pattern for the page's address, excluding the query."""
+    """A pattern for the page's address without its query."""
     url: Scalar = ""
-    """A pattern for a link's target."""
+    """A pattern for the address to which a link leads."""
     within: WrittenElement | None = None
 
 
 class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
-    """How to parse an argument, and the conditions that its content must meet. Under `reads` of tools.yaml."""
+    """How to parse an argument, and the conditions that its content must meet, under `reads` in tools.yaml."""
 
     argument: Scalar = ""
     as_: Scalar = field(name="as", default="")
     dialect: Scalar = ""
     statements: list[Scalar] = []
     tables: list[Scalar] = []
-    """Patterns for the tables that a statement writes to. If it writes to none, patterns for the tables that it reads.
-
-    Each table must match one of the patterns.
+    """Patterns for tables. Each table that a statement writes to must match one of them. If the statement writes to no
+    table, each table that it reads must match.
     """
     bounded: bool | None = None
     program: Scalar | list[Scalar] = []
     commands: list[Scalar] = []
-    """The whole command, with every word known before it runs, must match one of these patterns."""
+    """Patterns for the whole command. It must match one of them, and every word must be known before the command runs.
+    """
     operands: list[Scalar] = []
-    """Each of these patterns must match at least one operand of the command."""
+    """Patterns for operands. Each pattern must match at least one operand of the command."""
     options: list[Scalar] = []
-    """Option names. The command has, or may have, one of these options."""
+    """Names of options. The command must have, or possibly have, at least one of these options."""
     without_options: list[Scalar] = []
-    """Option names. The command must certainly have none of these options."""
+    """Names of options. It must be certain that the command has none of these options."""
     root: Scalar = ""
-    """The folder to which paths are relative."""
+    """The folder against which relative paths are resolved."""
     inside: bool | Literal["unknown"] | None = None
-    """Whether every path is in `root`."""
+    """Whether every path is inside `root`."""
     ordinary: bool | None = None
-    """Whether every file whose contents the call reads or changes is named explicitly and has an ordinary name."""
+    """Whether every file that the call reads or changes is named explicitly and has an `ordinary` name."""
     settings: bool | None = None
-    """Whether the call may change one of the `settings` of tools.yaml."""
+    """Whether the call may change one of the files under `settings` in tools.yaml."""
     runs: bool | None = None
-    """Whether the command is one of the `runs` of tools.yaml."""
+    """Whether the command is one of those under `runs` in tools.yaml."""
     fresh: bool = False
-    """Whether each call gets a new shell that starts in `root`."""
+    """Whether each call runs in a new shell, which starts in `root`."""
     privileged: bool | None = None
     """Whether the command runs as another user."""
     scheme: Scalar = ""
@@ -138,33 +138,33 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """A table in the database that SQL tools use, under `tables` of tools.yaml."""
+    """A table of the database that SQL tools use, under `tables` in tools.yaml."""
 
     columns: list[Scalar] = []
     keys: list[Scalar] = []
-    """The columns that identify a row."""
+    """The columns whose values identify a row."""
 
 
 class WrittenTake(Struct, frozen=True, forbid_unknown_fields=True):
-    """A parameter of an action, under `take` of tools.yaml."""
+    """A parameter of an action, under `take` in tools.yaml."""
 
     value: Scalar = ""
     type: Scalar = "text"
     optional: bool = False
     title: Scalar = ""
     within: WrittenElement | None = None
-    """The part of the page that shows the value."""
+    """The part of the page in which the value is shown."""
 
 
 class WrittenAction(WrittenCall, frozen=True, forbid_unknown_fields=True):
-    """An action performed by calls to generic tools. Under `actions` of tools.yaml."""
+    """An action that calls to generic tools perform, under `actions` in tools.yaml."""
 
     of: Scalar | list[Scalar] = []
     on: WrittenTarget | None = None
     reads: WrittenReads | None = None
     where: dict[str, Scalar] = {}
     fallback: bool = False
-    """Whether the action applies only if no other action does."""
+    """Whether the action applies only if no other action applies."""
     take: dict[str, Scalar | WrittenTake] = {}
 
 
@@ -175,53 +175,53 @@ _DESCRIPTIONS: tuple[Scalar, ...] = ("element", "startElement", "endElement")
 
 
 class WrittenPages(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a conversation reports browser pages. Under `pages` of tools.yaml."""
+    """How a conversation reports web pages, under `pages` in tools.yaml."""
 
     tools: list[Scalar] = field(default_factory=lambda: ["browser_*"])
-    """Tools that show or change the page. `*` stands for any text."""
+    """Browser tools that show or change the page. `*` matches any text."""
     unchanged_by: list[Scalar] = field(default_factory=lambda: list(_UNCHANGED_BY))
     """Browser tools that neither show nor change the page."""
     not_shown_by: list[Scalar] = field(default_factory=lambda: ["browser_evaluate", "browser_run_code*"])
-    """Browser tools whose result comes from code. A snapshot in such a result is ignored."""
+    """Browser tools whose result comes from code. Page snapshots in these results are ignored."""
     snapshot: Scalar = "browser_snapshot"
     """The tool that shows the current page."""
     target: list[Scalar] = field(default_factory=lambda: ["target", "ref"])
-    """Arguments that identify an element by its reference."""
+    """Arguments whose value is the reference of a page element."""
     description: list[Scalar] = field(default_factory=lambda: list(_DESCRIPTIONS))
-    """Arguments in which the agent describes the element. Their values are never used or shown."""
+    """Arguments in which the agent describes a page element. These descriptions are neither used nor shown."""
     content: list[WrittenElement] = []
-    """Parts of a page that anybody may have written."""
+    """Parts of a page that may have been written by anybody."""
     passing: list[WrittenElement] = []
-    """Parts of the pages that change by themselves and do not matter to a yes, such as a clock."""
+    """Parts of a page that change by themselves and do not affect a user's consent, such as a clock."""
     looks: list[Scalar] = []
-    """Patterns for the full addresses of view-only pages. Opening such a page in a browser changes nothing."""
+    """Patterns that match the full address of read-only pages. Opening one of these pages changes nothing."""
     fields: list[Scalar] = []
-    """Patterns for the full names of fields on these pages. Typing into such a field changes nothing but the field."""
+    """Patterns that match the full name of fields on read-only pages. Typing into such a field changes nothing else."""
 
 
 class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
     tools: dict[str, WrittenTool | None] = {}
     actions: dict[str, WrittenAction | None] = {}
     otherwise: dict[str, Scalar] = {}
-    """For a tool with actions: the answer to a call that performs no declared action."""
+    """For each tool with actions, the answer to a call that performs no declared action."""
     unread: dict[str, list[Scalar]] = {}
-    """The harmless arguments of each tool with actions."""
+    """For each tool with actions, the arguments that do not affect what a call does."""
     secrets: dict[str, list[Scalar]] = {}
-    """For each tool, arguments that may hold a secret. A value that looks like one leaves the call unresolved."""
+    """For each tool, the arguments that may contain a secret. If a value looks like a secret, the call is undecided."""
     ordinary: list[Scalar] = []
-    """Patterns for the names of files with harmless contents, such as `*.py`."""
+    """Patterns for the names of files whose contents are harmless, such as `*.py`."""
     settings: list[Scalar] = []
-    """Patterns for the names of files and folders that programs obey or run, such as `.*` and `conftest.py`."""
+    """Patterns for the names of files and folders that configure programs or run, such as `.*` and `conftest.py`."""
     runs: list[Scalar] = []
-    """Commands that run without asking anybody, such as `pytest [-q] *paths*`."""
+    """Commands that run without approval, such as `pytest [-q] *paths*`."""
     tables: dict[str, WrittenTable | None] = {}
-    """The database's tables, by the names that statements use."""
+    """The tables of the database, keyed by the name that SQL statements use."""
     pages: WrittenPages | None = None
     from_: Scalar = field(name="from", default="")
     refused: Scalar = ""
-    """The default for `refused`. Applies to tools that set neither `refused` nor `surely_refused`."""
+    """The default of `refused` for tools that set neither `refused` nor `surely_refused`."""
     surely_refused: Scalar = ""
-    """The default for `surely_refused`. Applies to the same tools."""
+    """The default of `surely_refused` for tools that set neither `refused` nor `surely_refused`."""
 
 
 class Tool(Struct, frozen=True):
@@ -229,43 +229,43 @@ class Tool(Struct, frozen=True):
     effect: Effect
     description: str = ""
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
-    """JSON schemas by argument name."""
+    """The parameters' JSON schemas, keyed by argument name."""
     required: tuple[str, ...] = ()
     changes: tuple[Scalar | WrittenChange, ...] | None = None
-    """Facts that a write makes stale. None if the pack does not declare any."""
+    """The facts that a write makes outdated. None if the pack does not declare them."""
     effects: tuple[WrittenEffect, ...] = ()
     refused: str = ""
-    """A pattern for text results of calls that were not accepted."""
+    """A pattern for a text result which shows that the call was not accepted."""
     also_called: tuple[str, ...] = ()
-    """Words for the tool's action that do not occur in the tool's name."""
+    """Words for the tool's action that are not in the tool's name."""
     others: Any = False
-    """Additional arguments that are allowed: none, any (`true`), or those that match this schema."""
+    """Whether additional arguments are allowed: none (`false`), any (`true`), or those that match this schema."""
     surely_refused: str = ""
-    """A pattern for errors that prove that a call changed nothing. After any other error, this is unknown."""
+    """A pattern for errors that prove that a call changed nothing. After other errors, this is unknown."""
     trust: Mapping[str, Trust] = {}
-    """For each result field, whether the system vouches for it (`record`) or anybody may have written it (`content`).
-    `*` covers all other fields. The default is `content`.
+    """For each result field, whether it comes from the system (`record`) or may have been written by anybody
+    (`content`). `*` stands for all fields that are not listed. The default is `content`.
     """
     texts: frozenset[str] = frozenset()
     """Arguments that are declared as free text."""
     names: frozenset[str] = frozenset()
-    """All property names in the arguments' schemas. Any other key in a record is treated as a value."""
+    """All property names in the schemas of the arguments. In a record, any other key is treated as a value."""
     mask: frozenset[str] = frozenset()
-    """Result fields that are hidden from the agent, at any depth. Guards and the log can still see them."""
+    """Result fields to hide from the agent, at any depth. Guards and the log still see these fields."""
     mark: bool = False
-    """Whether text by other authors is marked before the agent sees the result."""
+    """Whether text by other authors is marked as such before the agent sees the result."""
     prepares: bool = False
-    """Whether a write, such as signing in, only prepares other calls. Requests seldom mention such a write."""
+    """Whether a write only prepares other calls, as signing in does. Users seldom ask for such a write."""
     title: str = ""
-    """The name shown to users. The default is the tool's name written as words."""
+    """The name of the tool for users. By default, it is the tool's name, written as words."""
     put_as: tuple[str, ...] = ()
-    """Sentences that agents use to ask the user, with `{argument}` in place of each value."""
+    """Sentences with which the agent asks the user to confirm a call. `{argument}` stands for the argument's value."""
     show: Mapping[str, WrittenCardFact] = {}
-    """Additional facts shown to the user, keyed by their names in `put_as`."""
+    """Additional facts to show to the user, keyed by their names in `put_as`."""
     of: tuple[str, ...] = ()
-    """For an action: the tools that can perform it. Empty for a tool."""
+    """For an action, the tools that can perform it. Empty if this is a tool."""
     is_unsaid: bool = False
-    """Whether undeclared changes are possible. They may affect any record that the arguments name."""
+    """Whether the write may make undeclared changes. They may affect any record that the arguments name."""
 
     def __post_init__(self) -> None:
         plain = [name for name, schema in self.parameters.items() if _is_plain_text(schema)]
@@ -274,31 +274,34 @@ class Tool(Struct, frozen=True):
         force_setattr(self, "is_unsaid", self.effect == "write" and self.changes is None and not self.effects)
 
     def trusts(self, field: str) -> bool:
-        """Whether the system vouches for a result field. If no field is given, whether it vouches for a result without
-        fields.
+        """Whether a result field comes from the system.
 
-        If any field is `content`, text without fields is treated as `content`, because its parts cannot be told apart.
+        Without `field`, whether a result that has no fields does. If any field is `content`, text without fields
+        counts as `content`, because it is unknown which of its parts are.
         """
         if not field and "content" in self.trust.values():
             return False
         return (self.trust.get(field) or self.trust.get("*")) == "record"
 
     def vouches_for(self, field: str, within: Iterable[str] = ()) -> bool:
-        """Whether the system vouches for a field nested inside these other fields."""
+        """Whether a field that is nested in these other fields comes from the system."""
         return self.trusts(field) and "content" not in map(self.trust.get, within)
 
     def undeclared(self, arguments: Mapping[str, Any]) -> str:
-        """Return the first undeclared argument. Empty if there is none or if the tool declares no parameters."""
+        """Return the first undeclared argument.
+
+        Return an empty string if there is none, or if the tool declares no parameters.
+        """
         if not self.parameters or self.others is not False:
             return ""
         return next((name for name in arguments if name not in self.parameters), "")
 
     def fitted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the arguments as guards read them. A `Misfit` replaces each argument that does not match its
+        """Return the arguments for use in guards, with a `Misfit` in place of each argument that does not match its
         declaration.
 
-        If a tool declares `gold`, it may or may not accept `Gold`, so a guard must not treat `Gold` as a different
-        word. Text such as `"7"` is treated as a number if a number is declared, because tools accept it.
+        A tool that declares `gold` may or may not accept `Gold`, so a guard must not treat `Gold` as a different
+        value. Text such as `"7"` becomes a number if a number is declared, because tools accept it.
         """
         parameters, required, texts = self.parameters, self.required, self.texts
         fitted = arguments
@@ -322,7 +325,7 @@ _CHOICES = frozenset(("anyOf", "oneOf", "enum"))
 
 
 def _kinds_of(declared: Mapping[str, Any]) -> list[str]:
-    """Return the types that a JSON schema allows. Empty if it allows any type."""
+    """Return the types that a JSON schema allows. Empty if the schema allows any type."""
     kinds: Any = declared.get("type")
     return [str(kind) for kind in (cast(list[Any], kinds) if isinstance(kinds, list) else [kinds] if kinds else [])]
 
@@ -346,11 +349,11 @@ def _is_plain_text(schema: Any) -> bool:
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,6})?")
-"""A number that is unambiguous and fits into a float. `007`, `1e3` and `1,000` stay text."""
+"""Matches a number that is unambiguous and fits into a float. `007`, `1e3` and `1,000` do not match and stay text."""
 
 
 def _number_meant(schema: Any, text: str) -> int | float | None:
-    """Return the number that a string contains, if the schema allows only numbers."""
+    """Return the number that a text contains, if the schema allows only numbers."""
     if not isinstance(schema, dict):
         return None
     declared = cast(dict[str, Any], schema)
@@ -364,7 +367,10 @@ def _number_meant(schema: Any, text: str) -> int | float | None:
 
 
 def _unfit(schema: Any, value: Any, is_required: bool) -> str:
-    """Return why an argument does not match its declaration. Tools accept a number and its text form alike."""
+    """Return why an argument does not match its declaration.
+
+    A number and its text form are equivalent, as they are for tools.
+    """
     if not isinstance(schema, dict):
         return ""
     declared: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
@@ -386,10 +392,10 @@ def _unfit(schema: Any, value: Any, is_required: bool) -> str:
 
 
 def misfit(tool: Tool | None, arguments: Mapping[str, Any]) -> str:
-    """Return what is wrong with a write's arguments before it runs. Empty if the tool declares no parameters.
+    """Return what is wrong with the arguments of a write that has not run yet.
 
-    A log shows what the tool did with a call. This is not known before the call runs, so this check is stricter than
-    `fitted`.
+    Empty if the tool declares no parameters. This check is stricter than `fitted`, which reads logs: a log shows what
+    the tool did with the call.
     """
     if tool is None or tool.effect != "write":
         return ""
@@ -418,9 +424,9 @@ def misfit(tool: Tool | None, arguments: Mapping[str, Any]) -> str:
 
 
 def _unlike(schema: Any, value: Any, place: str) -> str:
-    """Return how and where a value differs from its declaration, including inside lists and objects.
+    """Return how and where a value differs from its declaration, also inside lists and objects.
 
-    The tool itself checks other constraints in the schema.
+    Constraints other than types and values are left to the tool.
     """
     if not isinstance(schema, dict) or value is None:
         return ""
@@ -450,7 +456,7 @@ def _unlike_object(declared: dict[str, Any], value: dict[str, Any], place: str) 
     for name in declared.get("required") or ():
         if name not in value:
             return f"`{place}.{name}` is missing"
-    # As in JSON Schema, an object may have undeclared members by default.
+    # As in JSON Schema, undeclared members of an object are allowed by default.
     others = declared.get("additionalProperties", True)
     for name, each in value.items():
         if name not in fields and others is False and "patternProperties" not in declared:
@@ -466,7 +472,7 @@ _KINDS = {list: "array", dict: "object", bool: "boolean", str: "string"}
 
 
 def _wrong_kind(kinds: set[str], value: Any) -> str:
-    """Return why a value has none of these types. Tools accept a number and its text form."""
+    """Return why a value has none of these types. A number and its text form are equivalent, as they are for tools."""
     kind = _KINDS.get(value.__class__, "number")
     is_numeric = kind in ("number", "string") and not kinds.isdisjoint(("integer", "number"))
     if not kinds or (kind in kinds and kind != "number") or (is_numeric and "string" in kinds):
@@ -476,7 +482,7 @@ def _wrong_kind(kinds: set[str], value: Any) -> str:
         return f"{_NAMED.get(kind, 'a number')}, but the tool requires {requires}"
     is_whole = "number" not in kinds
     if is_whole and isinstance(value, str) and not _WHOLE.fullmatch(value.strip()):
-        # `1.000` means one to some tools and a thousand to others.
+        # `1.000` means one to some tools, and a thousand to others.
         return "not a whole number in plain digits, but the tool requires one"
     number = _number(value)
     if number is None:
@@ -486,7 +492,7 @@ def _wrong_kind(kinds: set[str], value: Any) -> str:
 
 
 def _number(value: Any) -> Decimal | None:
-    """Return a number, given as a number or as text. Tools accept both."""
+    """Return the number in a value, which is a number or its text form. Tools accept both."""
     try:
         read = Decimal(str(value).strip())
     except InvalidOperation:
@@ -495,21 +501,21 @@ def _number(value: Any) -> Decimal | None:
 
 
 Posture = Literal["enforce", "advise", "shadow"]
-"""`enforce` stops the call. `advise` lets it run and tells the agent. `shadow` only logs the decision."""
+"""`enforce` stops a denied call. `advise` lets the call run and informs the agent. `shadow` only logs the decision."""
 
 Unguarded = Literal["allow", "ask", "deny"]
 
 Resolve = Literal["agent", "live", "show"]
 
 OnError = Literal["deny", "ask"]
-"""The answer to a call that could not be judged. A write is never allowed."""
+"""The answer to a call that could not be judged because of an error. A write is never allowed."""
 
 
 class _Checked(Struct, frozen=True):
-    """A record that validates its fields when code creates it, like records that are read from files."""
+    """A record whose fields are also validated if it is created in code. Records from files are always validated."""
 
     def __post_init__(self) -> None:
-        """Raise an error for unknown values. They must never let a call run."""
+        """Raise an error for an unknown value, because it might let a call run."""
         for name, kind in get_type_hints(type(self), include_extras=True).items():
             value = getattr(self, name)
             try:
@@ -522,46 +528,50 @@ Seconds = Annotated[float, Meta(gt=0)]
 
 
 class ApprovalTerms(_Checked, frozen=True, forbid_unknown_fields=True):
-    """How long an approval waits for a reviewer, what happens then, and how long the approval is valid."""
+    """How long an approval request waits for a reviewer, what happens after that, and how long an approval is valid."""
 
     timeout: Seconds = 3600.0
     lifetime: Seconds = 86_400.0
-    """The number of seconds after which an unused approval expires."""
+    """The time in seconds after which an unused approval expires."""
     default: Literal["reject", "ask"] = "reject"
-    """What happens to a call if no reviewer answers in time: the call is rejected, or a reviewer is asked again."""
+    """What happens if no reviewer answers in time: the call is rejected, or a reviewer is asked again."""
     stands_in: tuple[str, ...] = ()
-    """Policies for which a reviewer may answer instead of the user if the host does not report user messages."""
+    """Policies for which a reviewer may answer in place of the user, if the host does not report the user's messages.
+    """
 
 
 class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
-    """The section `shield:` of pack.yaml. A policy's posture overrides the tool's, and the tool's the pack's."""
+    """The section `shield:` of pack.yaml.
+
+    The posture of a policy overrides that of the tool, which overrides that of the pack.
+    """
 
     posture: Posture = "enforce"
     tools: dict[str, Posture] = field(default_factory=dict[str, Posture])
     policies: dict[str, Posture] = field(default_factory=dict[str, Posture])
     on_error: OnError = "deny"
     on_read_error: Literal["deny", "ask", "allow"] = "deny"
-    """The answer to a read that could not be judged. With `allow`, the read runs and the decision gives the reason."""
+    """The answer to a read that could not be judged. With `allow`, the read runs, and the decision gives the reason."""
     approval: ApprovalTerms = ApprovalTerms()
     delegation: Literal["ask", "follow"] = "ask"
-    """If the user tells the agent to follow written instructions: ask the user, or check calls against them."""
+    """If the user refers the agent to written instructions: ask the user, or check calls against the instructions."""
     handover: bool = False
-    """Whether another principal may continue a conversation. Look-ups are kept, but messages, consent and approvals are
-    not. By default, another principal gets a new conversation.
+    """Whether another principal may continue a conversation. If so, look-ups are kept, but messages, consent and
+    approvals are not. By default, another principal starts a new conversation.
     """
     unguarded: Unguarded | None = None
-    """The answer to a write that no policy applies to. The default is to ask under `enforce` and to allow otherwise."""
+    """The answer to a write to which no policy applies. The default is to ask under `enforce`, otherwise to allow."""
     unguarded_tools: dict[str, Unguarded] = field(default_factory=dict[str, "Unguarded"])
-    """The answer to such a write, keyed by tool."""
+    """The answer to a write to which no policy applies, keyed by tool. It overrides `unguarded`."""
     resolve: Resolve = "agent"
-    """Who makes a missing look-up: the agent, or the shield through the host's tools. With `live`, the shield uses the
-    result. With `show`, the agent sees the result and repeats the call.
+    """Who makes a missing look-up: the agent, or the shield with the host's tools. With `live`, the shield uses the
+    result itself. With `show`, the agent receives the result and repeats its call.
     """
 
     def of_unguarded(self, tool: str, called: str = "") -> Unguarded:
         """Return the answer to a write to which no policy applies.
 
-        If `called` names a tool, `tool` is an action performed by calls to that tool.
+        If `tool` is an action, `called` is the tool that performs it.
         """
         unset: Unguarded = "ask" if self.of(tool, called=called) == "enforce" else "allow"
         return self.unguarded_tools.get(tool) or self.unguarded_tools.get(called) or self.unguarded or unset
@@ -569,6 +579,6 @@ class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
     def of(self, tool: str, policy: str = "", called: str = "") -> Posture:
         """Return the posture for a call under `policy`.
 
-        If `called` names a tool, `tool` is an action performed by calls to that tool.
+        If `tool` is an action, `called` is the tool that performs it.
         """
         return self.policies.get(policy) or self.tools.get(tool) or self.tools.get(called) or self.posture

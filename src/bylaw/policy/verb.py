@@ -1,4 +1,4 @@
-"""Verbs in tool names, each with its most likely effect."""
+"""Verbs that occur in tool names, each with the effect that it most probably has."""
 
 import re
 from functools import lru_cache
@@ -39,7 +39,7 @@ VERBS: dict[str, Effect] = {
     **dict.fromkeys(_NONE, "none"),
 }
 _NOUNS = frozenset(("status", "info", "details", "track", "quote"))
-"""Reading verbs that may be nouns at the start of a name, as in `status_update`."""
+"""Verbs for reading that may be nouns at the start of a name, such as `status` in `status_update`."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -53,14 +53,14 @@ def _words_of(name: str) -> tuple[str, ...]:
 
 
 def hands_over(tool: str) -> bool:
-    """Whether the tool's name says that it hands the conversation over to a person."""
+    """Whether the tool's name says that the tool hands the conversation over to a person."""
     words = set(words_of(tool))
     named = "handoff" in words or "handover" in words or {"hand", "over"} <= words
     return named or "escalate" in words or ("transfer" in words and bool(_PERSONS & words))
 
 
 def sounds_harmless(tool: str) -> bool:
-    """Whether the name starts with a verb for reading, thinking or transferring and has no verb for writing."""
+    """Whether the name starts with a verb for reading, thinking or transferring, and contains no verb for writing."""
     words = words_of(tool)
     if hands_over(tool):
         return True

@@ -1,9 +1,9 @@
-"""Reads YAML, keeps the line of every value, and decodes the data to records. Reports every value that does not match
-its declaration.
+"""Reads YAML, keeps the line of every value, and decodes the data to records.
 
-Only `true` and `false` are Booleans, so `yes` is a word. Dates stay text. So do numbers that would change, such as
-`007` and numbers with twenty digits. Duplicate keys, anchors and aliases are errors. Faulty values are left out, so
-that all errors are reported together. Later readers can rely on the structure and need to check only the meaning.
+Every value that does not match its declaration is reported. Only `true` and `false` are Booleans, so `yes` is text.
+Dates stay text, and so do numbers that would change, such as `007` and numbers with twenty digits. Duplicate keys,
+anchors and aliases are errors. Invalid values are left out, so that all errors can be reported together. The code that
+uses the data can rely on its structure and needs to check only its meaning.
 """
 
 import re
@@ -37,11 +37,11 @@ _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
 _NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*([eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)|\.[0-9]+([eE][-+]?[0-9]+)?)$")
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""With libyaml installed, this parses ten times faster than PyYAML's own loader."""
+"""The YAML loader. If libyaml is installed, it parses ten times faster than PyYAML's own loader."""
 _DEEPEST = 40
 _LARGEST = 1_000_000
 _COMPLETED = ("tools", "actions", "entities")
-"""Sections in which a file extends the records of its base."""
+"""Sections in which a file adds keys to the records of the same name in its base file."""
 
 
 class YamlError(BylawError):
@@ -51,7 +51,7 @@ class YamlError(BylawError):
 
 
 class Located:
-    """The data from a YAML file, with the place of each value."""
+    """The data from a YAML file, with the location of each value."""
 
     def __init__(self, file: str, data: Any, places: dict[YamlPath, str]) -> None:
         self.file = file
@@ -59,7 +59,10 @@ class Located:
         self.places = places
 
     def place(self, *path: str | int) -> str:
-        """Return the `file:line` of the value at `path`, or of its nearest parent."""
+        """Return the location, as `file:line`, of the value at `path`.
+
+        If it has none, return the location of its nearest parent.
+        """
         at: YamlPath = path
         while at and at not in self.places:
             at = at[:-1]
@@ -68,7 +71,7 @@ class Located:
     def fault(
         self, kind: type[BylawError], message: str, *path: str | int, hint: str = "", lacks: str = ""
     ) -> BylawError:
-        """Return an error about the value at `path`."""
+        """Return an error with the location of the value at `path`."""
         return kind(message, place=self.place(*path), hint=hint, lacks=lacks)
 
     def with_data(self, data: dict[str, Any]) -> "Located":
@@ -78,7 +81,7 @@ class Located:
         return Located(self.file, self.data, {**self.places, **places})
 
     def shared_out(self, section: str) -> "Located":
-        """If a section uses `get_a, get_b: ...`, return the file with a separate entry for each name."""
+        """Return the file with a separate entry for each name, if a section has entries such as `get_a, get_b: ...`."""
         given: Any = self.data.get(section)
         if not isinstance(given, dict) or not any("," in name for name in cast(dict[str, Any], given)):
             return self
@@ -95,14 +98,14 @@ class Located:
         return Located(self.file, {**self.data, section: made}, places)
 
     def under(self, name: str) -> "Located":
-        """If the file is a list, return a file with the list under this name."""
+        """If the file is a list, return a file in which this list has the key `name`."""
         return Located(self.file, {name: self.data[""]}, {(name, *at): line for at, line in self.places.items()})
 
     def over(self, base: "Located") -> "Located":
-        """Merge this file over `base`: sections by name, lists of records by `id`.
+        """Return this file merged over `base`: sections are merged by name, and lists of records by `id`.
 
-        Records in lists are merged key by key. So are records in sections that extend their base. Elsewhere, this
-        file's value replaces the base's value.
+        In lists, and in sections that complete their base, records are merged key by key. Everywhere else, this file's
+        value replaces the base's value.
         """
         data, positions = dict(base.data), dict[YamlPath, int]()
         for name, section in self.data.items():
@@ -134,7 +137,7 @@ def _id(record: Any) -> str:
 
 
 def read_yaml(text: str, *, file: str) -> Located:
-    """Parse `text`. Raises `YamlError` with the error's location."""
+    """Parse `text`. Raise `YamlError` with the location of the error."""
     if len(text) > _LARGEST:
         hint = f"split the file; the maximum is {_LARGEST:,} characters"
         raise YamlError(f"the file has {len(text):,} characters", place=file, hint=hint)
@@ -154,7 +157,7 @@ def read_yaml(text: str, *, file: str) -> Located:
 
 
 def _told(problem: str, lines: Sequence[str], line: int) -> tuple[str, str]:
-    """Explain a fault on a line, and how to fix it, to a person who seldom writes YAML."""
+    """Explain an error in a line and how to fix it, for people who seldom write YAML."""
     text = lines[line - 1] if line <= len(lines) else ""
     if "\t" in text[: len(text) - len(text.lstrip())]:
         return "not YAML: the line is indented with a tab", "indent with spaces"
@@ -182,7 +185,7 @@ def read_yaml_file(path: Path, *, file: str = "") -> Located:
 
 
 class _Builder:
-    """Builds data from the parser's events and records the line of each value."""
+    """Builds the data from the YAML parser's events, and records the line of each value."""
 
     def __init__(self, text: str, file: str) -> None:
         self._events: Iterator[Any] = cast(Any, yaml).parse(text, Loader=LOADER)
@@ -190,7 +193,7 @@ class _Builder:
         self.places: dict[YamlPath, str] = {}
 
     def document(self) -> Any:
-        """Return the file's only document, or None for an empty file."""
+        """Return the only document in the file, or None if the file is empty."""
         data: Any = None
         count = 0
         for event in self._events:
@@ -246,12 +249,12 @@ def _scalar(event: yaml.ScalarEvent) -> Any:
 FileRecord = TypeVar("FileRecord")
 
 Scalar = str | int | float | bool
-"""Any YAML scalar. The code that reads it converts it to text."""
+"""Any YAML scalar. The code that uses it converts it to text."""
 
 MOST = 100
-"""The maximum number of faults to report for a file."""
+"""The maximum number of errors to report for a file."""
 _FAULTY: Any = object()
-"""Replaces a value that is left out."""
+"""Marks an invalid value, which is left out of the result."""
 
 
 class ShapeError(BylawError):
@@ -263,12 +266,12 @@ class ShapeError(BylawError):
 class Read(NamedTuple, Generic[FileRecord]):
     record: FileRecord
     source: Located
-    """The file without its faulty parts."""
+    """The file without its invalid parts."""
     faults: list[BylawError]
 
 
 def read_record(source: Located, kind: type[FileRecord]) -> Read[FileRecord]:
-    """Decode a file as a record. All fields of the record have defaults."""
+    """Decode a file as a record whose fields all have defaults."""
     try:
         return Read(msgspec.convert(source.data, kind), source, [])
     except msgspec.ValidationError:
@@ -281,12 +284,12 @@ def read_record(source: Located, kind: type[FileRecord]) -> Read[FileRecord]:
 
 
 class _Fitting:
-    """Leaves out the parts of a file that do not match a record, and reports them."""
+    """Removes the parts of a file that do not match a record type, and reports them."""
 
     def __init__(self, source: Located) -> None:
         self._source = source
         self._kept: dict[YamlPath, list[int]] = {}
-        """The positions of the remaining items of each list with a faulty item."""
+        """For each list with an invalid item, the positions of the items that remain."""
         self.faults: list[ShapeError] = []
 
     def struct(self, value: dict[str, Any], kind: type[Any], at: YamlPath) -> dict[str, Any]:
@@ -301,7 +304,7 @@ class _Fitting:
         return left
 
     def _fit(self, value: Any, kind: Any, at: YamlPath) -> object:
-        """Return the part of a value that matches a type. An empty value in a mapping counts as missing."""
+        """Return the part of a value that matches a type. In a mapping, an empty value counts as missing."""
         options = _options(kind)
         if value is None and type(None) not in options and Any not in options and isinstance(at[-1], str):
             return _FAULTY
@@ -348,7 +351,7 @@ class _Fitting:
         self.faults.append(ShapeError(message, place=self._source.place(*at), hint=hint))
 
     def places(self) -> dict[YamlPath, str]:
-        """Return the places of the remaining values. Items after a faulty item have moved up."""
+        """Return the locations of the remaining values. Items after a removed item have moved up."""
         return {moved: line for at, line in self._source.places.items() if (moved := self._moved(at)) is not None}
 
     def _moved(self, at: YamlPath) -> YamlPath | None:
@@ -363,7 +366,7 @@ class _Fitting:
 
 @cache
 def _types_of(kind: type[Any]) -> dict[str, Any]:
-    """Return the types of a record's fields by their names in files."""
+    """Return the types of a record's fields, keyed by the fields' names in files."""
     types = get_type_hints(kind, include_extras=True)
     return {
         name: types[field] for field, name in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)

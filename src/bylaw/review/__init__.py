@@ -1,1 +1,1 @@
-"""Checks that a policy's owner runs before signing: the cases in a pack, and the gaps in them. Start at `check`."""
+"""The checks that a policy's owner runs before signing: the cases in a pack, and gaps in them. Start at `check`."""

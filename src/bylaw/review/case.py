@@ -1,7 +1,7 @@
-"""Runs cases: small situations with the expected outcome of each policy.
+"""Runs cases: small situations, each with the expected outcome of a policy.
 
-A case may leave out keys. In `facts: {Order: {status: sent}, Customer: {gold: true}}`, the order is the one in the
-call's `order_id`. The customer is the order's customer, unless the case says otherwise.
+A case may leave out keys. For example, in `facts: {Order: {status: sent}, Customer: {gold: true}}`, the order is the
+one in the call's `order_id`, and the customer is the customer of this order, unless the case says otherwise.
 """
 
 import re
@@ -31,7 +31,10 @@ from bylaw.trace.event import Call, Event, Message, Result
 
 
 class Subjects:
-    """The entities that a case declares without a key, and the call's arguments. Keys are added to the arguments."""
+    """The entities that a case declares without a key, and the arguments of the call.
+
+    The keys are added to the arguments.
+    """
 
     def __init__(
         self,
@@ -51,12 +54,15 @@ class Subjects:
         return key_of([self._keys[part] for part in entity.key])
 
     def references_of(self, entity: Entity) -> dict[str, Any]:
-        """Return the entity's fields that refer to other entities in the case. Leave out fields that the case sets."""
+        """Return the fields of an entity that refer to other entities in the case.
+
+        Fields that the case sets are left out.
+        """
         return {part: value for part, value in self._keys.items() if part in entity.fields and part not in entity.key}
 
 
 def _key_values(body: WrittenCase) -> dict[str, Any]:
-    """Return the values that may be keys, such as `customer_id: C1` for customer C1. Conflicting values are ignored."""
+    """Return values that may be keys, such as `customer_id: C1` for customer C1. If values conflict, leave them out."""
     found: dict[str, set[Any]] = {}
     for things in (body.facts, body.world or {}):
         for fields in things.values():
@@ -67,7 +73,7 @@ def _key_values(body: WrittenCase) -> dict[str, Any]:
 
 
 def _key_for(schema: Any, name: str) -> str | int:
-    """Return a key that is clearly not real: the entity's name or, if the tool takes numbers, a number."""
+    """Return a key that is clearly invented: the name of the entity or, if the tool takes a number, a number."""
     kind = cast(dict[str, Any], schema).get("type") if isinstance(schema, dict) else None
     return 1 if kind in ("integer", "number") else name
 
@@ -76,14 +82,14 @@ _ENTITY = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")
 _HALVES = ("permit", "deny", "undetermined")
 
 OPEN = "code cannot tell from the words whether the rule was kept or broken"
-"""The outcome for a rule that should be broken but has unknown predicates."""
+"""The outcome if a rule should be broken, but the values of some of its predicates are unknown."""
 
 GivenEntity = tuple[str, Key]
 GivenEntities = Mapping[GivenEntity, WorldRecord | None]
 
 
 class CaseError(BylawError):
-    """Raised if a case cannot be run as written."""
+    """Raised if a case cannot be run in the form in which it is written."""
 
     code = "BY407"
 
@@ -97,15 +103,15 @@ class CaseResult(Struct, frozen=True):
     passed: bool
     wanted: str = ""
     is_undecided: bool = False
-    """True if a rule that should be kept is not broken, but code cannot confirm that it is kept."""
+    """Whether a rule that should be kept is not broken, although code cannot confirm that it is kept."""
 
 
 def run_cases(
     pack: Pack, coverage: dict[str, set[int]] | None = None, *, of: Container[str] | None = None
 ) -> Iterator[CaseResult | BylawError]:
-    """Run every case in the pack, or only the cases `of` certain policies and rules.
+    """Run every case in the pack, or only the cases of the policies and rules in `of`.
 
-    If `coverage` is given, it collects the branches taken in each guard.
+    If `coverage` is given, it collects the branches that each guard takes.
     """
     for read in pack.cases.values():
         for index, body in enumerate(read.record.cases):
@@ -120,7 +126,7 @@ def run_cases(
 def run_case(
     pack: Pack, body: WrittenCase, place: str, coverage: dict[str, set[int]] | None = None
 ) -> CaseResult | BylawError:
-    """Run one case. If it cannot be run as written, return or raise `CaseError`."""
+    """Run one case. If the case cannot be run as written, return or raise `CaseError`."""
     try:
         if body.rule is not None:
             return _rule_case(pack, str(body.rule), body, place)
@@ -307,7 +313,7 @@ class _Case:
 
 
 class _CaseFacts:
-    """The facts in a case, either as seen or as true."""
+    """The facts that a case gives, either as the agent saw them or as they really are."""
 
     def __init__(
         self,
@@ -336,18 +342,18 @@ class _CaseFacts:
         return UNSEEN if field.default is UNDECLARED else coerce(field, field.default)
 
     def asked(self) -> None:
-        """Cases record no questions."""
+        """Return nothing, because cases record no questions to the user."""
 
     def answers(self) -> Sequence[tuple[str, Any]]:
-        """Cases record no questions, so there are no answers."""
+        """Return nothing, because cases record no questions and so no answers."""
         return ()
 
     def origins(self) -> Sequence[ArgumentOrigin]:
-        """Invented values have no origin."""
+        """Return nothing, because the values in a case are invented and have no origin."""
         return ()
 
     def objections(self) -> Sequence[str]:
-        """A case has no request from the user, so its call cannot exceed the request."""
+        """Return nothing: a case contains no request from the user, so its call cannot exceed the request."""
         return ()
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
@@ -358,7 +364,7 @@ class _CaseFacts:
         return _members(self.things, entity.name, match), self._whole or entity.complete
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
-        """Return how many earlier calls in the case match. The comparison is the same as in the ledger."""
+        """Return how many earlier calls in the case match. Calls are compared as in the ledger."""
         found = [matches(args, match) for name, args in self._done if name == tool]
         sure = found.count(True)
         return Between(sure, sure + found.count(None)) if None in found else sure
@@ -378,7 +384,7 @@ def _members(things: GivenEntities, entity: str, match: Mapping[str, Any]) -> li
 
 
 def _events(listed: Sequence[WrittenEvent], place: str) -> Iterator[Event]:
-    """Yield the events in a case. In each turn, all calls come before their results."""
+    """Yield the events of a case. In each turn, all calls come before all results."""
     step = 0
     waiting: list[Result] = []
     bodies = [(number if body.turn is None else body.turn, body) for number, body in enumerate(listed, 1)]
@@ -414,7 +420,7 @@ def _listed(value: Any) -> str:
 
 
 def untested(outcomes: Sequence[CaseResult], pack: Pack) -> list[str]:
-    """Return guards that have no case that permits, or no case that denies."""
+    """Return the guards without a case that permits, or without a case that denies."""
     wanted: dict[str, set[str]] = {}
     for outcome in outcomes:
         kind = "deny" if "deny" in outcome.want or "violation" in outcome.want else "permit"

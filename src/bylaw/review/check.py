@@ -1,6 +1,6 @@
-"""Checks a pack: its cases and their branches, conflicts between rules, and the covered sentences.
+"""Checks a pack: its cases and the branches that they reach, conflicts between rules, and the covered sentences.
 
-Also loads packs with unaccepted policies for review, and shows each check as it was written.
+Also loads packs with unaccepted policies for a review, and shows each check as it is written.
 """
 
 import json
@@ -43,14 +43,14 @@ class NotedCall(Struct, frozen=True):
 
 
 class NotedCalls(Struct, frozen=True):
-    """The number of recorded calls with a given verdict, and the first few of these calls."""
+    """The number of recorded calls with one verdict, and the first of these calls."""
 
     calls: int = 0
     first: list[NotedCall] = []
 
 
 class Noted(Struct, frozen=True):
-    """The compiler's notes on one policy."""
+    """The compiler's notes about one policy."""
 
     repairs: Scalar = ""
     generated_inputs: Scalar = ""
@@ -72,14 +72,16 @@ class _File(Struct, frozen=True):
 
 
 def noted_of(root: Path) -> dict[str, Noted]:
-    """Return the compiler's notes, keyed by policy. Empty for a handwritten pack."""
+    """Return the compiler's notes, keyed by policy. A handwritten pack has none."""
     found = _read(root).policies or {}
     return {name: msgspec.structs.replace(each or Noted(), is_compiled=True) for name, each in found.items()}
 
 
 def most_pressing_first(pack: Pack, names: Iterable[str], noted: Mapping[str, Noted]) -> list[str]:
-    """Return policies in review order. Policies that flag most of the logged calls come first. Policies with questions,
-    with high severity or with flagged calls come next.
+    """Return policies in the order in which to review them.
+
+    Policies that flag most of the logged calls come first. Then come policies with questions, with a high severity, or
+    with flagged calls.
     """
 
     def urgency(name: str) -> tuple[bool, int]:
@@ -91,12 +93,12 @@ def most_pressing_first(pack: Pack, names: Iterable[str], noted: Mapping[str, No
 
 
 def why_unenforced(root: Path, name: str) -> str:
-    """Return why the compiler made no check for a policy."""
+    """Return the compiler's reason for making no check for a policy."""
     return str(noted_of(root).get(name, Noted()).failed or "no check enforces it")
 
 
 def left_out_of(root: Path) -> dict[str, str]:
-    """Return the sentences without a policy, keyed by text, each with the compiler's reason."""
+    """Return the sentences that have no policy, keyed by their text, each with the compiler's reason."""
     return {str(each.sentence): str(each.said) for each in _read(root).sentences_without_policy or ()}
 
 
@@ -115,7 +117,7 @@ WEIGHTS = "weights.yaml"
 
 
 def loaded(folder: PackFolder) -> Pack:
-    """Return the pack, even if policies that are not enforced have not been accepted."""
+    """Return the pack for a review, even if no reviewer has accepted that some policies have no check."""
     try:
         return build_pack(folder)
     except PackError as error:
@@ -129,7 +131,7 @@ def loaded(folder: PackFolder) -> Pack:
 
 
 def check_lines(pack: Pack, policy: Policy) -> list[str]:
-    """Return a guard's source, a rule's formula, or a limit in words."""
+    """Return the source of a guard, the formula of a rule, or a limit in words."""
     if policy.id in pack.guards:
         guard = pack.guards[policy.id]
         return function_lines(pack, guard.file, guard.line)
@@ -142,7 +144,7 @@ def check_lines(pack: Pack, policy: Policy) -> list[str]:
 
 
 def signed_lines(pack: Pack, policy: Policy) -> list[str]:
-    """Return everything that a signature covers: the check and the functions it calls."""
+    """Return everything that a signature covers: the check, and the functions that it calls."""
     guard = pack.guards.get(policy.id)
     called = [["", *function_lines(pack, file, line)] for file, line in guard.functions] if guard is not None else []
     rules = [rule for rule in pack.book.rules if rule.policy == policy.id]
@@ -165,13 +167,13 @@ def _action_lines(pack: Pack, policy: Policy) -> list[str]:
 
 
 def shown_lines(pack: Pack, tool: str) -> list[str]:
-    """Return the sentences that ask for consent to a call, and the facts on the tool's cards."""
+    """Return the sentences with which the agent asks for consent to a call, and the facts on the tool's cards."""
     sentences = [f'"{phrase}"' for phrase in pack.schema.tools[tool].put_as]
     return [*sentences, *(f"{fact.name} = {fact.code}" for fact in pack.schema.card_facts[tool])]
 
 
 def function_lines(pack: Pack, file: str, line: int) -> list[str]:
-    """Return the source of the function at a line in a file of the pack."""
+    """Return the source of the function that starts at a line in a file of the pack."""
     lines = own_text(pack.root, file).split("\n")[line - 1 :]
     end = next((number for number, each in enumerate(lines[1:], 1) if each and not each[0].isspace()), len(lines))
     return "\n".join(lines[:end]).rstrip().split("\n")
@@ -183,12 +185,12 @@ def _learned(pack: Pack) -> Mapping[str, Any]:
 
 
 class Covered(Struct, frozen=True):
-    """A sentence from the document, and the policies that cite it."""
+    """A sentence of the document, and the policies that cite this sentence."""
 
     sentence: Sentence
     policies: tuple[Policy, ...]
     checked: tuple[str, ...]
-    """The citing policies that have an enforced guard or rule."""
+    """The policies among them that have an enforced guard or rule."""
     document: str = ""
 
     @property
@@ -197,14 +199,14 @@ class Covered(Struct, frozen=True):
 
     @property
     def state(self) -> str:
-        """`enforced`, `listed` (cited by a policy without a check) or `uncovered`."""
+        """`enforced`, `listed` (cited, but only by policies without a check) or `uncovered`."""
         if self.enforced:
             return "enforced"
         return "listed" if self.policies else "uncovered"
 
 
 def covered_sentences(pack: Pack) -> list[Covered]:
-    """Return every sentence of the document in order. The result is empty if there is no document."""
+    """Return every sentence of the document in order. Return an empty list if there is no document."""
     document = pack.document
     if document is None:
         return []
@@ -237,37 +239,37 @@ class CheckReport(Struct, frozen=True):
     digest: str
     cases: tuple[CaseResult, ...]
     faults: tuple[BylawError, ...]
-    """Cases that cannot be run as written."""
+    """Cases that cannot be run in the form in which they are written."""
     untested: tuple[str, ...]
-    """Guards that have no case that permits, or no case that denies."""
+    """Guards without a case that permits, or without a case that denies."""
     branches: int
     untaken: tuple[Untaken, ...]
     rules: int
     conflicts: tuple[LintFinding, ...]
-    """Rules that contradict, duplicate or block each other."""
+    """Rules that contradict each other, are duplicates, or prevent each other from being kept."""
     sentences: tuple[Covered, ...]
     """Every sentence of the document. Empty if there is no document."""
     unenforced: tuple[tuple[str, str, str], ...]
-    """Policies without a check: the id, the reason, and the person who accepted the reason."""
+    """Policies without a check, each with its id, the reason, and the person who accepted this."""
     stale: tuple[str, ...]
-    """Policies with a cited sentence that is missing from the document."""
+    """Policies that cite a sentence which is missing from the document."""
     unaccepted: tuple[tuple[str, Standing], ...] = ()
     ambiguous: tuple[Ambiguous, ...] = ()
-    """Quotes that match several sentences. All of these sentences are cited. This is not an error."""
+    """Quotes that match several sentences, all of which are cited. This is not an error."""
     lost: tuple[BylawError, ...] = ()
     """Quotes that are not in the document, each with its line."""
     unsaid: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes without declared changes, each with the other entities that it is assumed to change."""
+    """Writes that declare no changes, each with the additional entities that it is assumed to change."""
     unread: tuple[str, ...] = ()
-    """Consent predicates that no written answer can satisfy: no tool has `put_as`, and no model may decide."""
+    """Consent predicates that no written answer can satisfy, because no tool has `put_as` and no model may decide."""
     unmatched: tuple[tuple[str, str, str], ...] = ()
-    """`put_as` sentences that can never match, with the tool and the reason."""
+    """Sentences in `put_as` that can never match, each with its tool and the reason."""
     shown: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes whose cards or consent sentences show additional facts, each with its sentences and facts."""
+    """Writes whose cards or consent sentences show additional facts, each with these sentences and facts."""
     disarmed: tuple[tuple[str, float], ...] = ()
-    """Rules with a weight too low to deny a call alone, each with its weight."""
+    """Rules whose weight is too low to deny a call without other rules, each with its weight."""
     preparing: tuple[str, ...] = ()
-    """Writes that a model may allow without a request by the user (`prepares`)."""
+    """Writes that the user need not have requested, if a model allows them (`prepares`)."""
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
@@ -275,12 +277,12 @@ class CheckReport(Struct, frozen=True):
 
     @property
     def undecided(self) -> tuple[CaseResult, ...]:
-        """Cases for rules that pass only because code cannot tell whether the user agreed."""
+        """Cases of rules that pass only because code cannot determine whether the user agreed."""
         return tuple(case for case in self.cases if case.is_undecided)
 
     @property
     def is_sound(self) -> bool:
-        """Whether there is nothing to fix."""
+        """Whether the pack has no errors that must be fixed."""
         return not (self.faults or self.failed or self.untested or self.conflicts or self.stale)
 
     def record(self) -> dict[str, Any]:
@@ -346,7 +348,7 @@ def _unmatched(pack: Pack, wanted: Sequence[Predicate]) -> Iterator[tuple[str, s
 def _branches(pack: Pack, taken: Mapping[str, Set[int]]) -> tuple[int, tuple[Untaken, ...]]:
     """Return the number of branches, and the branches that no case reaches.
 
-    A branch in a shared function counts once. A case for any guard that calls the function may reach it.
+    A branch in a shared function counts once, and a case for any guard that calls the function may reach it.
     """
     covered: dict[Untaken, bool] = {}
     names: dict[tuple[object, ...], Untaken] = {}
@@ -359,7 +361,7 @@ def _branches(pack: Pack, taken: Mapping[str, Set[int]]) -> tuple[int, tuple[Unt
 
 
 def check(pack: Pack) -> CheckReport:
-    """Run every case in a pack, and find untested, uncovered and unsatisfiable parts."""
+    """Run every case of a pack, and find parts that are untested, not covered, or impossible to satisfy."""
     taken: dict[str, set[int]] = {}
     results = list(run_cases(pack, taken))
     cases = tuple(result for result in results if isinstance(result, CaseResult))

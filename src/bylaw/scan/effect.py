@@ -1,8 +1,8 @@
-"""Guesses a tool's effect from its name, definition and results.
+"""Guesses a tool's effect from the tool's name, definition and results.
 
-Each piece of evidence adds weight to one effect. The effect with the most weight is the guess. Its lead over the others
-is the confidence. A tool without evidence is assumed to write, so that no write is missed. A reviewer can correct the
-guesses in a file.
+Each piece of evidence adds weight to one effect. The guess is the effect with the most weight, and its lead over the
+other effects is the confidence. A tool without evidence is assumed to write, so that no write is missed. A reviewer
+can correct the guesses in a file.
 """
 
 import math
@@ -28,13 +28,13 @@ class Guess(Struct, frozen=True):
     tool: str
     effect: Effect
     sure: float
-    """A number from 0 to 1. It is 1 only if a reviewer set the effect."""
+    """The confidence, a number from 0 to 1. It is 1 only if a reviewer set the effect."""
     why: tuple[str, ...]
     calls: int = 0
     refused: int = 0
     trajectories: int = 0
     declaration: str = ""
-    """A line for tools.yaml that declares a write's most frequent error, if the logs do not flag it."""
+    """A line for tools.yaml that declares the most frequent error of a write, if the logs do not flag this error."""
 
 
 class Behaviour:
@@ -43,15 +43,15 @@ class Behaviour:
         self.trajectories = 0
         self.refused = 0
         self.unflagged: Counter[str] = Counter()
-        """Declarations for results that look like errors but were not flagged."""
+        """Declarations for results that look like errors but that the logs do not flag as errors."""
         self.same = 0
-        """How many repeated calls had the same result as before."""
+        """The number of repeated calls whose result did not change."""
         self.changed = 0
-        """How often another tool's result changed after a call of this tool. The calls must share a value."""
+        """How often another tool's result changed after a call of this tool. The two calls must share a value."""
         self.unchanged = 0
         self.empty = 0
         self.definitions: set[tuple[EffectHint, ...]] = set()
-        """Evidence from recorded definitions. Most tools have only one definition."""
+        """Evidence from recorded definitions. There are several only if the definition changed."""
 
 
 def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Guess:
@@ -71,7 +71,7 @@ def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Gu
 
 
 def weigh(evidence: Iterable[EffectHint]) -> tuple[Effect, float]:
-    """Return the effect with the most weight, and the confidence."""
+    """Return the effect with the most weight, and the confidence in it."""
     score: dict[Effect, float] = {"read": 0.0, "write": 0.1, "none": -0.7}
     for side, weight, _ in evidence:
         score[side] += weight
@@ -81,7 +81,7 @@ def weigh(evidence: Iterable[EffectHint]) -> tuple[Effect, float]:
 
 
 def by_name(tool: str) -> list[EffectHint]:
-    """Return the evidence from the first known verb in a tool's name."""
+    """Return the evidence from the first verb in a tool's name that is known."""
     if hands_over(tool):
         return [("none", 3.0, "its name suggests a handover to a person")]
     for position, word in enumerate(words_of(tool)):
@@ -92,7 +92,7 @@ def by_name(tool: str) -> list[EffectHint]:
 
 
 def by_definition(definition: Mapping[str, Any]) -> tuple[EffectHint, ...]:
-    """Return the evidence from a recorded definition: MCP's hints, and the description's first verb."""
+    """Return the evidence from a recorded definition: MCP's hints, and the first verb of the description."""
     body = _mapping(definition.get("function")) or definition
     hints = _mapping(definition.get("annotations")) or _mapping(body.get("annotations"))
     evidence: list[EffectHint] = []
@@ -112,7 +112,7 @@ def by_definition(definition: Mapping[str, Any]) -> tuple[EffectHint, ...]:
 
 
 def defined_name(definition: Mapping[str, Any]) -> str:
-    """Return the name of a tool from its definition, which may be wrapped as a function."""
+    """Return the name of a tool from its definition, which may be wrapped in a function definition."""
     name = (_mapping(definition.get("function")) or definition).get("name")
     return name if isinstance(name, str) else ""
 
@@ -138,14 +138,17 @@ def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[EffectHint]:
 
 
 def may_write(tool: str, known: Mapping[str, Effect], definitions: Mapping[str, tuple[EffectHint, ...]]) -> bool:
-    """Whether a call may be a write. Other conversations are ignored, so their order is irrelevant."""
+    """Whether a call may be a write.
+
+    Only its own conversation is considered, so the order of conversations does not matter.
+    """
     if tool in known:
         return known[tool] == "write"
     return weigh([*by_name(tool), *definitions.get(tool, ())])[0] == "write"
 
 
 class EffectsFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """The file that `--write-effects` writes."""
+    """The file that the option `--write-effects` writes."""
 
     effects: dict[str, Effect] = {}
 
@@ -161,7 +164,7 @@ def read_effects(path: Path) -> dict[str, Effect]:
 
 
 def effects_file(guesses: Iterable[Guess]) -> str:
-    """Return the text of an effects file: each guess with its confidence and reasons."""
+    """Return the content of an effects file: each guess, with its confidence and the reasons for it."""
     lines = ["# Inferred by `bylaw scan`. Correct this file and pass it back with --effects.", "effects:"]
     for guess in guesses:
         why = written.remark("; ".join(guess.why))

@@ -1,4 +1,4 @@
-"""Drafts entities from logs and databases: their keys, their fields, and the results that show them."""
+"""Drafts entities from logs and databases: their keys, their fields, and the results that contain them."""
 
 import json
 import sqlite3
@@ -18,23 +18,25 @@ from bylaw.scan.shape import TAILS, RecordShape, RowKind, SeenValues, Shape, bar
 _DEPTH = 3
 _ROWS = 2_000
 _FITS = 0.5
-"""The minimum share of a record's fields that its table must have."""
+"""The minimum share of a record's fields that are columns of the record's table."""
 
 
 class Table(Struct, frozen=True):
-    """An SQLite table, or JSON records in a list or object."""
+    """A table in SQLite, or JSON records in a list or object."""
 
     entity: str
     key: tuple[str, ...]
     fields: Mapping[str, SeenValues]
     rows: int
     world: Mapping[str, str]
-    """The table's location, for `world:` in entities.yaml."""
+    """The location of the table, for `world:` in entities.yaml."""
     is_key_named: bool = True
-    """False if JSON keys name the records and no field contains the name. In this case, look-ups provide the key."""
+    """Whether a field contains the key. False if the records are keyed by name in JSON and no field repeats the name,
+    so that only look-ups provide the key.
+    """
 
     def fit(self, tool: str, record: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[float, int, bool] | None:
-        """Return how well a record fits the table. Return None if it is not one of the table's rows."""
+        """Return how well a record fits the table. Return None if the record is not a row of the table."""
         known = [name for name in record if name in self.fields]
         named = [
             part
@@ -47,7 +49,7 @@ class Table(Struct, frozen=True):
 
 
 def kind_of(tables: Sequence[Table]) -> RowKind:
-    """Return a function that recognises these tables' rows in results."""
+    """Return a function that recognises the rows of these tables in results."""
 
     def kind(tool: str, record: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
         fits = [(fit, table) for table in tables if (fit := table.fit(tool, record, arguments)) is not None]
@@ -139,7 +141,7 @@ def _names_each(key: tuple[str, ...], rows: Sequence[Mapping[str, Any]]) -> bool
 
 
 def entity_name(table: str) -> str:
-    """Derive an entity's name from its table's name, such as `OrderLine` from `order_lines`."""
+    """Return an entity's name, derived from the name of its table: `OrderLine` for `order_lines`."""
     *words, last = words_of(table) or [""]
     return "".join(word.capitalize() for word in (*words, singular(last)))
 
@@ -149,17 +151,16 @@ _SHARED = 0.5
 _FEWEST = 2
 _SHORT = 300
 _ASKED = 0.8
-"""The minimum share of a look-up's records whose key must equal the argument."""
+"""The minimum share of the records from a look-up whose key must be equal to the argument."""
 
 
 def arguments_for(
     key: Sequence[str], thing: str, arguments: Mapping[str, SeenValues], known: Mapping[str, Collection[str]]
 ) -> tuple[tuple[str, ...], int]:
-    """Return the arguments for each part of a key. Also return how much their names differ from the part's name, with 0
-    for equal names.
+    """Return the arguments for each part of a key, and how much their names differ from the part's name (0 if equal).
 
-    If no name fits, an argument fits if most of its values are `known` values of the part. If a part has no argument,
-    the result is empty.
+    If no name fits, choose an argument of which most values are `known` values of the part. If any part has no
+    argument, return no arguments.
     """
     chosen: list[str] = []
     distance = 0
@@ -178,31 +179,31 @@ def arguments_for(
 
 
 def _shared(values: SeenValues, known: Collection[str]) -> float:
-    """Return the share of an argument's values that are known. Return 0 if there are too few values."""
+    """Return the share of an argument's values that are known. Return 0 if there are too few values to tell."""
     if values.type not in ("string", "integer"):
         return 0.0
-    # Small numbers and booleans are too common.
+    # Small numbers and booleans are too common to show a connection.
     own = {value for value in values.seen if len(value) >= 3}
     common = len(own.intersection(known))
     return common / len(values.seen) if common >= _FEWEST and common >= _SHARED * len(values.seen) else 0.0
 
 
 _UNNAMED = "Record"
-"""The name of an entity if the tool has no noun in its name."""
+"""The name of an entity if the tool's name contains no noun."""
 _FILLER = "details detail info information by id for all current most recent the a"
 
 
 class EntityInResult(Struct):
-    """How one tool's results show an entity."""
+    """Where and how the results of one tool contain an entity."""
 
     tool: str
     each: str = ""
     key: dict[str, str] = field(default_factory=dict[str, str])
-    """The parts of the key that have another name in the results."""
+    """The parts of the key that have a different name in the results."""
     fields: dict[str, str] = field(default_factory=dict[str, str])
     absent: str = ""
     has: str = ""
-    """A field that only this entity has, if one look-up shows several entities."""
+    """A field that only this entity has. It is set if one look-up returns several entities."""
 
 
 class DraftEntity(Struct):
@@ -214,18 +215,18 @@ class DraftEntity(Struct):
     read: str = ""
     sights: list[EntityInResult] = field(default_factory=list[EntityInResult])
     asked_with: dict[str, str] = field(default_factory=dict[str, str])
-    """The look-up's arguments that have another name for a part of the key, each with this part."""
+    """The arguments of the look-up that are not named like their part of the key, each with this part."""
     finds: str = ""
-    """Another entity's key, if the look-up returns only this key."""
+    """The other entity whose key the look-up returns, if it returns nothing else."""
     found_at: str = "$"
-    """The entity's path in the result."""
+    """The path to the entity in the result."""
     table: Table | None = None
 
 
 def draft_entities(
     shapes: Mapping[str, Shape], guesses: Mapping[str, Guess], tables: Sequence[Table] = ()
 ) -> dict[str, DraftEntity]:
-    """Return the entities from database tables and look-ups, with the tools that show them."""
+    """Return the entities from database tables and look-ups, with the tools that return them."""
     found: dict[str, DraftEntity] = {}
     for table in tables:
         thing = _stored(table, shapes, guesses)
@@ -234,7 +235,8 @@ def draft_entities(
         found[thing.name] = thing
     reads = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "read"]
     writes = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "write"]
-    # If a tool is named after its key, use its name for the entity. Other tools with this key may show more fields.
+    # If a tool is named after its key, name the entity after the tool. Other tools with this key may return more
+    # fields.
     for tool, shape in sorted(reads, key=lambda read: not _named_after_its_key(*read)):
         _single(tool, shape, found)
     found = dict(sorted(found.items(), key=lambda item: item[1].read))
@@ -258,7 +260,10 @@ def draft_entities(
 
 
 def _is_in_use(thing: DraftEntity, shapes: Mapping[str, Shape]) -> bool:
-    """Whether a tool shows the entity or takes its key as an argument. The database may contain unrelated tables."""
+    """Whether a tool returns the entity or takes its key as an argument.
+
+    Entities without such a tool may be unrelated tables.
+    """
     if thing.table is None or thing.read or thing.sights:
         return True
     return any(all(spelled_like(p, shape.arguments, thing=thing.name) for p in thing.key) for shape in shapes.values())
@@ -283,7 +288,7 @@ def _stored(table: Table, shapes: Mapping[str, Shape], guesses: Mapping[str, Gue
     if looked_up:
         _, _, thing.read, thing.asked_with = min(looked_up, key=lambda each: each[:3])
         noun = entity_of_tool(thing.read, ())
-        # `get_order(order_id)` returns an order, regardless of its table's name.
+        # `get_order(order_id)` returns an order, whatever the order's table is called.
         thing.name = noun if bare(thing.key[0]) == tuple(words_of(noun)) and not thing.key[1:] else thing.name
     return thing
 
@@ -310,7 +315,7 @@ def _asked_with(shape: Shape, record: RecordShape, thing: DraftEntity) -> dict[s
 
 
 def _tell_apart(found: Iterable[DraftEntity]) -> None:
-    """If a look-up shows several entities, find a field for each that no other entity has."""
+    """If a look-up returns several entities, find for each of them a field that no other entity has."""
     kinds: dict[tuple[str, str], list[DraftEntity]] = {}
     for thing in found:
         for sight in thing.sights:
@@ -337,7 +342,10 @@ def _defined(tool: str, shape: Shape, found: dict[str, DraftEntity]) -> None:
 
 
 def _propose_lookup(thing: DraftEntity, reads: Iterable[tuple[str, Shape]]) -> None:
-    """Propose a look-up for an entity that appears only in lists. It is named after the entity and takes its key."""
+    """Propose a look-up for an entity that is only in lists.
+
+    The look-up is named after the entity and takes the entity's key.
+    """
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     near: list[tuple[int, str, dict[str, str]]] = []
     for tool, shape in reads:
@@ -357,7 +365,7 @@ def _propose_lookup(thing: DraftEntity, reads: Iterable[tuple[str, Shape]]) -> N
 
 
 def _name_what_it_finds(thing: DraftEntity, found: Mapping[str, DraftEntity]) -> None:
-    """Record that a look-up such as `find_user(email)` returns only another entity's id."""
+    """Record that a look-up returns only the id of another entity, as `find_user(email)` does."""
     shown = [name for name in thing.fields if name not in thing.key]
     if len(shown) == 1 and thing.read and any(other.key == (shown[0],) for other in found.values()):
         thing.finds, thing.found_at = shown[0], f"$.{shown[0]}"
@@ -380,12 +388,12 @@ def _effect(tool: str, guesses: Mapping[str, Guess]) -> str:
 
 
 def _named_after_its_key(tool: str, shape: Shape) -> bool:
-    """Whether a tool is named after its key, such as `get_invoice(invoice_id)` but not `get_approval(invoice_id)`."""
+    """Whether a tool is named after its key, as in `get_invoice(invoice_id)` but not in `get_approval(invoice_id)`."""
     return entity_of_tool(tool, ()) in {entity_of_tool(name, ()) for name in shape.required[:1]}
 
 
 def _single(tool: str, shape: Shape, found: dict[str, DraftEntity]) -> None:
-    """Draft an entity from a look-up that returns one record or one short text."""
+    """Draft an entity from a look-up that returns a single record or a short text."""
     place = max((each for each in shape.places if "[*]" not in each), key=lambda p: shape.places[p].count, default="")
     record = shape.places.get(place)
     key = tuple(name for name in shape.required if is_name(name))
@@ -410,7 +418,7 @@ def _single(tool: str, shape: Shape, found: dict[str, DraftEntity]) -> None:
         return
     known = next((thing for thing in found.values() if thing.key == key and key), None)
     shared = fields.keys() & known.fields.keys() - {*key} if known is not None else ()
-    # The look-up shows no other field of this entity, so it belongs to a different entity. Name that entity after the
+    # The look-up returns no other field of this entity, so it must return another entity. Name that entity after the
     # look-up.
     if known is None or (not shared and entity_of_tool(called, ()) not in found):
         name = _name_by_key(called, key, found)
@@ -421,16 +429,16 @@ def _single(tool: str, shape: Shape, found: dict[str, DraftEntity]) -> None:
 
 
 def _is_table(record: RecordShape) -> bool:
-    """Whether an object maps names to values, such as airports by code."""
+    """Whether an object maps names to values, as in airports keyed by code."""
     return len(record.fields) >= 8 and len({values.type for values in record.fields.values()}) == 1
 
 
 def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, found: Mapping[str, DraftEntity]) -> bool:
-    """Recognise records of a known entity. Every part of the key must be in the record or in the arguments."""
+    """Recognise the records of a known entity. Every part of the key must be in the record or in the arguments."""
     fitting = [thing for thing in found.values() if _fits(tool, shape, place, record, thing)]
     if not fitting:
         return False
-    # `list_invoices` returns an account's invoices, although each invoice contains the account's id.
+    # For example, `list_invoices` returns invoices of an account, although each invoice contains the account's id.
     own = entity_of_tool(tool, ())
     thing = max(fitting, key=lambda thing: (thing.name == own, len(record.fields.keys() & thing.fields.keys())))
     _add_sight(tool, shape, place, record, thing)
@@ -438,7 +446,7 @@ def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, fo
 
 
 def _add_sight(tool: str, shape: Shape, place: str, record: RecordShape, thing: DraftEntity) -> None:
-    # An empty field would hide the argument of the same name.
+    # An empty field would take precedence over the argument of this name.
     key: dict[str, str] = {}
     for part in thing.key:
         name = spelled_like(part, record.fields, thing=thing.name)
@@ -453,7 +461,10 @@ def _add_sight(tool: str, shape: Shape, place: str, record: RecordShape, thing: 
 
 
 def _join(thing: DraftEntity, fields: Mapping[str, SeenValues]) -> None:
-    """Merge fields. If a field is always empty in one tool's results, take its type from another tool's results."""
+    """Merge two sets of fields.
+
+    If a field is always empty in the results of one tool, use its type from the other tool.
+    """
     for name, values in fields.items():
         thing.fields[name] = thing.fields[name].joined(values) if name in thing.fields else values
 
@@ -464,7 +475,7 @@ def _fits(tool: str, shape: Shape, place: str, record: RecordShape, thing: Draft
     if not any(shown) or not all(one or other for one, other in zip(shown, given, strict=True)):
         return False
     if "[*]" in place and (all(given) or (shown[0] in record.repeated and not thing.key[1:])):
-        return False  # Otherwise, the whole list would be one entity.
+        return False  # Otherwise, the whole list would become one entity.
     if not shown[0] and thing.name != entity_of_tool(tool, ()):
         return False
     shared = record.fields.keys() & thing.fields.keys()
@@ -472,7 +483,7 @@ def _fits(tool: str, shape: Shape, place: str, record: RecordShape, thing: Draft
 
 
 def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dict[str, DraftEntity]) -> None:
-    """Draft an entity from listed records. The first field that identifies each record is the key."""
+    """Draft an entity from a list of records. The key is the first field that identifies each record."""
     named = [
         name
         for name, values in record.fields.items()
@@ -481,7 +492,7 @@ def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dic
     keys = [name for name in named if words_of(name)[-1:] in (["id"], ["number"], ["code"])]
     if not keys:
         return
-    # The value of an argument is the same for every record.
+    # The value of an argument is equal for all records, so it cannot identify one of them.
     key = min(keys, key=lambda name: name in shape.required)
     name = entity_of_tool(tool, found)
     fields = {name: values for name, values in record.fields.items() if is_name(name)}
@@ -489,7 +500,7 @@ def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dic
 
 
 def _name_by_key(tool: str, key: tuple[str, ...], taken: Mapping[str, DraftEntity]) -> str:
-    """Name the entity of a tool. If the name is taken, add the key, for example `RiderByEmail`."""
+    """Return a name for a tool's entity. If the name is taken, append the key, as in `RiderByEmail`."""
     name = entity_of_tool(tool, ())
     if name not in taken or not key:
         return entity_of_tool(tool, taken)
@@ -498,7 +509,7 @@ def _name_by_key(tool: str, key: tuple[str, ...], taken: Mapping[str, DraftEntit
 
 
 def entity_of_tool(tool: str, taken: Iterable[str]) -> str:
-    """Name the entity of a tool: the words of the tool's name in the singular, without the verb and filler words."""
+    """Return the name of a tool's entity: the tool's name in the singular, without the verb and filler words."""
     words = words_of(tool)
     verb = next((word for word in words if by_name(word)), "")
     kept = [word for word in words if word != verb and word not in _FILLER.split() and not word.isdigit()]

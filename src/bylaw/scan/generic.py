@@ -1,7 +1,6 @@
-"""Finds tools with an argument that says what the call does: SQL, shell commands or page elements. Drafts actions for
-them.
+"""Finds tools with an argument that determines what a call does: SQL, a shell command or a page element.
 
-The kind of an argument is determined by its values, never by its name.
+Drafts actions for these tools. The kind of an argument is determined by its values, never by its name.
 """
 
 import itertools
@@ -27,34 +26,34 @@ from bylaw.trace import Call, Result
 Kind = Literal["sql", "shell", "page"]
 
 TRIES = 30
-"""If no reader understands any of this many values, an argument is no longer examined."""
+"""The number of values after which an argument is no longer examined if no parser understands any of them."""
 MOST_CHARACTERS = 10_000
 LISTED = 8
-"""How many elements of a role get their own actions. Also how many parts a summary shows."""
+"""The maximum number of a role's elements that get their own actions, and of parts that a summary lists."""
 _HELD: Mapping[Kind, str] = {"sql": "SQL", "shell": "shell commands", "page": "an element of a page"}
 
 
 class Part(Struct, frozen=True, order=True):
-    """What a call does: a kind of statement, a program, or an element's role with its name and page."""
+    """What a call does: a kind of statement, a program, or the role of an element with its name and page."""
 
     what: str
     writes: bool = True
     name: str = ""
     page: str = ""
-    """The path of the page's address. `*` replaces each part that contains digits."""
+    """The path of the page's address. `*` replaces each segment that contains digits."""
 
 
 class Generic(Struct, frozen=True):
-    """A tool with an argument that says what the call does."""
+    """A tool with an argument that determines what a call does."""
 
     tool: str
     argument: str
     kind: Kind
     calls: int
     unread: int
-    """The number of calls with an argument that could not be parsed."""
+    """The number of calls whose argument could not be parsed."""
     parts: tuple[tuple[Part, int], ...]
-    """What the calls do. The most frequent comes first."""
+    """What the calls do, most frequent first."""
     tables: tuple[str, ...] = ()
     """The tables named in SQL statements."""
 
@@ -64,7 +63,7 @@ class _Argument:
         self.calls = 0
         self._read: Counter[Kind] = Counter()
         self._sure: Counter[Kind] = Counter()
-        """Values that are surely code, because they only read or write to known tables. Prose hardly ever does."""
+        """Values that are certainly code, because all their tables are known. Prose hardly ever looks like this."""
         self._tables: set[str] = set()
         self._parts: dict[Kind, Counter[Part]] = {"page": Counter(), "sql": Counter(), "shell": Counter()}
 
@@ -92,7 +91,10 @@ class _Argument:
 
     @property
     def kind(self) -> Kind | None:
-        """The reader that can parse at least half of the values, or None."""
+        """The kind of the argument: the parser that understands at least half of its values.
+
+        None if there is no such parser.
+        """
         for kind in self._parts:
             if self._sure[kind] and 2 * self._read[kind] >= self.calls and 5 * self._sure[kind] >= self._read[kind]:
                 return kind
@@ -119,7 +121,7 @@ def _parsed(read: Callable[[str], Iterable[Any]], text: str) -> Sequence[Any]:
 
 
 class GenericTools:
-    """Counts what calls of generic tools do."""
+    """Counts what the calls of generic tools do."""
 
     def __init__(self) -> None:
         self._arguments: defaultdict[tuple[str, str], _Argument] = defaultdict(_Argument)
@@ -140,7 +142,7 @@ class GenericTools:
 
 
 def _texts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the strings in a call's arguments, including strings in lists of records, such as form fields."""
+    """Yield the strings in a call's arguments. Strings in lists of records, such as form fields, are included."""
     for name, value in arguments.items():
         if isinstance(value, str):
             yield name, value
@@ -151,7 +153,7 @@ def _texts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def draft_actions(found: Sequence[Generic]) -> str:
-    """Draft `actions:` for tools.yaml with guesses from the logs. A person must complete the draft."""
+    """Return a draft of `actions:` for tools.yaml, with guesses from the logs. A person must complete the draft."""
     if not found:
         return ""
     lines = [
@@ -175,7 +177,7 @@ def draft_actions(found: Sequence[Generic]) -> str:
 
 
 def summary(found: Generic) -> str:
-    """Describe on one line what a tool's calls do."""
+    """Return one line that describes what the calls of a tool do."""
     told = f"{found.calls:,} calls with {_HELD[found.kind]} in `{found.argument}`"
     if found.kind == "page":
         listed = [f'{part.what} "{part.name}" on {part.page} {count:,}' for part, count in found.parts]
@@ -210,7 +212,10 @@ def _drafts(found: Generic) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _on_pages(found: Generic) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Draft an action for each role and name of an element. A role with many names gets a single action."""
+    """Draft an action for each pair of an element's role and name.
+
+    If a role has many names, draft a single action for the role.
+    """
     by_role: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for part, _ in found.parts:
         by_role[part.what][part.name].add(_pattern(part.page))

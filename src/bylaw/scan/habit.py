@@ -1,4 +1,4 @@
-"""Finds look-ups that usually precede a write, writes without these look-ups, and the origins of arguments."""
+"""Finds look-ups that usually come before a write, writes without these look-ups, and the origins of arguments."""
 
 import re
 from bisect import insort
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Firsts(Generic[T]):
-    """Keeps the first `most` items in order."""
+    """Keeps the `most` items that come first in a given order."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -40,20 +40,20 @@ class Firsts(Generic[T]):
 
 Bond = Literal["keyed", "shows", "mentions"]
 ValueCover = frozenset[tuple[str, Bond]]
-"""Tools whose calls are linked to a value, each with its strongest link to it."""
+"""The tools whose results contain a value, each with the strongest way in which its results contain it."""
 
 _OCCURRENCES = 20
 _IS_KEY = re.compile(r"[\"'\\]{0,3}\s{0,2}:(?!//)")
-# In a time of day such as `10:13`, 13 is not the value of a field.
+# For example, in the time of day `10:13`, 13 is not the value of a field.
 _IS_FIELD = re.compile(r"(?:[^\d\s]\s?:|\d:\s)\s{0,2}[\"'\\]{0,3}$")
 _RANK: dict[Bond, int] = {"mentions": 0, "shows": 1, "keyed": 2}
 
 
 class Preparedness(Struct, frozen=True):
-    """How a write was prepared. Writes that were prepared in the same way are equal."""
+    """Which look-ups came before a write. Writes with equal preparation are counted together."""
 
     covers: frozenset[tuple[str, ValueCover]]
-    """The links of each argument's values, keyed by path."""
+    """How look-ups are linked to the values of each argument, keyed by the argument's path."""
     chained: frozenset[str]
 
 
@@ -64,12 +64,12 @@ class EarlierCall(Struct, frozen=True, dict=True):
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The arguments that may be identifiers."""
+        """The paths of the arguments that may be identifiers."""
         return frozenset(value for _, value in names(self.arguments))
 
 
 def names(arguments: dict[str, object]) -> Iterable[tuple[str, str]]:
-    """Yield the arguments that may be identifiers, with paths. Dates, amounts and flags are left out."""
+    """Yield the arguments that may be identifiers, with their paths. Dates, amounts and flags are left out."""
     for path, value in leaf_values(arguments):
         if (name := _name(path, value)) is not None:
             yield path, name
@@ -86,13 +86,13 @@ _WORDS = {"yes", "no", "true", "false", "none", "null", "all", "any", "asc", "de
 
 
 def is_id(path: str) -> bool:
-    """Whether an argument's name marks it as an id, a number or a code."""
+    """Whether the name of an argument says that it is an id, a number or a code."""
     last = path.rpartition(".")[2].rstrip("[]").lower().rstrip("_s")
     return last == "id" or last.endswith(("_id", "number", "_no", "code"))
 
 
 def link(arguments: dict[str, object], lookups: Sequence[EarlierCall]) -> Preparedness:
-    """Return how the earlier look-ups relate to a call with these arguments."""
+    """Return how the earlier look-ups are linked to a call with these arguments."""
     covers: set[tuple[str, ValueCover]] = set()
     near: dict[int, EarlierCall] = {}
     for path, value in dict.fromkeys(names(arguments)):
@@ -118,10 +118,10 @@ def _bond(path: str, value: str, lookup: EarlierCall) -> Bond | None:
 
 
 def stance(value: str, text: str) -> Bond | None:
-    """Return how a result contains `value`: as a field or key of a record, in a list or running text, or not at all.
+    """Return how a result contains `value`: as a field or key of a record, in a list, in running text, or not at all.
 
-    Only nearby characters are checked, so that results need not be decoded. This is accurate enough for guesses. It is
-    never used for verdicts.
+    The result is not decoded. Only the characters around the value are checked, which is accurate enough for guesses
+    but is never used for verdicts.
     """
     here = occurs(value, text)
     if here < 0:
@@ -150,17 +150,17 @@ HabitReason = Literal["keyed", "shows", "belongs", "distinctive"]
 
 _NUMBER = re.compile(r"(\d{1,30})")
 _USUAL = 0.5
-"""The minimum share of writes that come after a usual look-up of the same id."""
+"""The minimum share of writes that must come after a look-up of an id for the look-up to be usual."""
 _BELONGS = 0.9
-"""The minimum lower bound for a usual look-up of records that only refer to an id."""
+"""The minimum lower bound of this share for a look-up of records that only refer to the id."""
 _ADDS = 0.1
-"""An alternative look-up is added only if it raises the share of covered writes by at least this much."""
+"""The minimum increase in the share of covered writes for which an alternative look-up is added."""
 _OFTEN_ENOUGH = 0.1
 _LIFT = 2.0
 _FEWEST_APART = 5
-"""The minimum number of look-ups for distinguishing a write."""
+"""The minimum number of look-ups to call a look-up distinctive for a write."""
 FEWEST = 3
-"""The minimum number of writes for calling a look-up usual."""
+"""The minimum number of writes to call a look-up usual."""
 
 
 class CallPlace(Struct, frozen=True):
@@ -170,7 +170,7 @@ class CallPlace(Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """A sort key for natural order, so that `chat-9` comes before `chat-10`."""
+        """Return a sort key for natural order, in which `chat-9` comes before `chat-10`."""
         parts = _NUMBER.split(self.trajectory)
         return [
             (text, int(number or -1)) for text, number in zip(parts[::2], [*parts[1::2], ""], strict=True)
@@ -178,11 +178,11 @@ class CallPlace(Struct, frozen=True):
 
 
 class Habit(Struct, frozen=True):
-    """Look-ups for a value in a write's arguments. One of them usually precedes the write."""
+    """Look-ups for a value in the arguments of a write. One of these look-ups usually comes before the write."""
 
     tools: tuple[str, ...]
     arguments: tuple[str, ...]
-    """The arguments that the look-ups refer to. Empty if they are connected through other look-ups."""
+    """The arguments that the look-ups share with the write. Empty if they are connected only through other look-ups."""
     reason: HabitReason
     hits: int
     cases: int
@@ -190,21 +190,21 @@ class Habit(Struct, frozen=True):
     high: float
     """The upper bound of Wilson's interval for `hits` out of `cases`."""
     sure: float
-    """The certainty that the write needs the look-up: `low` times the confidence in the effects."""
+    """The confidence that the write needs the look-up: `low` times the confidence in the guessed effects."""
     lacking: tuple[CallPlace, ...] = ()
-    """The first calls without the look-up. There are `cases - hits` of them in total."""
+    """The first calls without the look-up. In total, there are `cases - hits` calls without it."""
     shown: int = 0
-    """How many calls without the look-up came after another look-up that showed a record with the value."""
+    """The number of calls without the look-up but after another look-up that returned a record with the value."""
     shown_by: tuple[str, ...] = ()
 
 
 class Preparation:
-    """How the calls of a write tool were prepared, with examples of each kind."""
+    """How the calls of a write tool were prepared, with example calls for each preparation."""
 
     def __init__(self, examples: int) -> None:
         self.patterns: Counter[Preparedness] = Counter()
         self.together: set[str] = set()
-        """Tools in the same conversations."""
+        """Tools that are called in conversations with this write."""
         self._examples: dict[Preparedness, Firsts[CallPlace]] = {}
         self._most = examples
 
@@ -222,7 +222,7 @@ class Preparation:
 
 
 def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str, Guess]) -> tuple[Habit, ...]:
-    """Return the look-ups that usually precede `tool`, most certain first."""
+    """Return the look-ups that usually come before `tool`, the most certain first."""
     own = prepared[tool]
     reads = {name for name, guess in guesses.items() if guess.effect == "read"}
     found: list[Habit] = []
@@ -247,7 +247,7 @@ def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str,
 
 
 def _covers(pattern: Preparedness, path: str, tools: Iterable[str], bonds: tuple[Bond, ...]) -> bool | None:
-    """Whether `tools` covered every value at `path`. None if the call lacks the argument."""
+    """Whether calls of `tools` covered every value at `path`. None if the call has no such argument."""
     wanted = {(tool, bond) for tool in tools for bond in bonds}
     values = [cover for at, cover in pattern.covers if at == path]
     return all(cover & wanted for cover in values) if values else None
@@ -265,7 +265,7 @@ def _count(own: Preparation, path: str, tools: Iterable[str], bonds: tuple[Bond,
 
 
 def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]) -> tuple[str, ...]:
-    """Greedily build a small set of look-ups that covers the argument in most calls."""
+    """Return a small set of look-ups that covers the argument in most calls. The set is built greedily."""
     present = {name for pattern in own.patterns for at, cover in pattern.covers if at == path for name, _ in cover}
     left = sorted(present & reads)
     chosen: list[str] = []
@@ -283,7 +283,7 @@ def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]
 
 
 def _further(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
-    """Return other usual look-ups of the same id, such as a look-up of an account's limits.
+    """Return other usual look-ups of the id, such as a look-up of an account's limits.
 
     Also return look-ups of records that only refer to the id, if nearly every call comes after them.
     """
@@ -301,7 +301,7 @@ def _habit(
     reason: HabitReason,
     others: Collection[str] = (),
 ) -> Habit:
-    """Return the habit of calling `tools` for one argument. `others` are look-ups that may name the same entity."""
+    """Return the habit of calling `tools` for one argument. `others` are look-ups that may name this entity too."""
     hits, cases = _count(own, path, tools, bonds)
     low, high = wilson(hits, cases)
     lacking = [pattern for pattern in own.patterns if _covers(pattern, path, tools, bonds) is False]
@@ -309,7 +309,7 @@ def _habit(
     by = {
         name for each in shown for at, cover in each.covers if at == path for name, bond in cover if bond != "mentions"
     }
-    # Calls with a value that no result had shown come first.
+    # Put calls whose value no result had shown first.
     places = own.examples(set(lacking) - shown, shown)
     number = sum(own.patterns[pattern] for pattern in shown)
     named = tuple(sorted(by & set(others)))
@@ -328,7 +328,7 @@ def _merge(found: list[Habit]) -> list[Habit]:
 
 
 def _distinctive(tool: str, prepared: Mapping[str, Preparation], reads: set[str]) -> list[Habit]:
-    """Return the look-ups that are rare before this write and even rarer before other writes."""
+    """Return look-ups that are rare before this write, but even rarer before other writes."""
     touching = {key: _touching(own) for key, own in prepared.items()}
     found: list[Habit] = []
     for name in sorted(reads & touching[tool].keys()):
@@ -358,12 +358,12 @@ _VALUE = 80
 
 
 class UnsourcedValue(Struct, frozen=True):
-    """A value with a questionable origin."""
+    """A value whose origin is questionable."""
 
     place: CallPlace
     value: str
     source: str = ""
-    """For a value from free text, the tool and step of the result, such as `read_file @2`."""
+    """If the value comes from free text, the tool and the step of the result, such as `read_file @2`."""
 
 
 class Argument(Struct, frozen=True):
@@ -379,23 +379,24 @@ class Argument(Struct, frozen=True):
     text: int
     nowhere: int
     vocabulary: bool
-    """Whether the argument has only a few values, such as cabin classes, whose origin does not matter."""
+    """Whether the argument has so few values, such as cabin classes, that their origin does not matter."""
     sure: float
-    """The certainty that a value without an origin is unusual: the lower bound of the share with an origin."""
+    """The confidence that a value without an origin is unusual: the lower bound of the share of values with an origin.
+    """
     ids: bool = False
     """Whether the values are identifiers, such as codes, addresses or links."""
     strange: tuple[UnsourcedValue, ...] = ()
-    """The first values without an origin, if nearly all other values have an origin."""
+    """The first values without an origin, if nearly all values have an origin."""
     left_out: tuple[UnsourcedValue, ...] = ()
-    """The first values without an origin, if many other values have no origin either."""
+    """The first values without an origin, if many values have no origin."""
     from_text: tuple[UnsourcedValue, ...] = ()
-    """The first values that appear only in a result's free text."""
+    """The first values that occur only in the free text of a result."""
 
     @property
     def usual(self) -> bool:
         """Whether a value without an origin is unusual, because nearly all values have one."""
         known = self.cases - self.nowhere
-        # Ids are rarely invented, so a few values suffice. For ids, use the upper bound.
+        # Agents rarely invent ids, so a few values are enough evidence. For ids, use the upper bound.
         share = wilson(known, self.cases)[1] if self.ids else known / max(1, self.cases)
         return not self.vocabulary and self.sure > 0 and share >= _USUAL_SHARE
 

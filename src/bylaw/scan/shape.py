@@ -1,4 +1,4 @@
-"""Records the fields and types of arguments and results in logs."""
+"""Records the fields and types of the arguments and results in logs."""
 
 import keyword
 import re
@@ -13,10 +13,10 @@ from bylaw.policy.verb import words_of
 from bylaw.trace import Call, Result, Trajectory
 
 _SAMPLES = 300
-"""The maximum number of results to examine per tool. The shapes of results repeat."""
+"""The maximum number of results to examine per tool. Further results seldom have a new shape."""
 _WORDS = 8
 _SEEN = 300
-"""The maximum number of different values to keep for a field or argument. They are used to compare fields."""
+"""The maximum number of different values to keep for a field or argument, for comparison with other fields."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
 _MONEY = re.compile(r"-?\d+\.\d\d")
@@ -25,7 +25,7 @@ _ABSENT = re.compile(r"not found|no such|does not exist|doesn't exist|unknown|no
 
 
 class SeenValues:
-    """The values of one field or argument: how often it is present, its types, and its words."""
+    """The values of one field or argument: how often it is present, its types, and its strings."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -45,7 +45,7 @@ class SeenValues:
             self.seen.add(str(value)[:80])
 
     def joined(self, other: "SeenValues") -> "SeenValues":
-        """Merge the values of a field from two tools' results."""
+        """Return the values of a field in the results of two tools, merged."""
         if other is self:
             return self
         made = SeenValues()
@@ -58,12 +58,12 @@ class SeenValues:
 
     @property
     def type(self) -> FieldType:
-        """The type that fits all values. If there is none, it is `string`."""
+        """The type that all values have, or `string` if there is none."""
         seen = {kind for kind in self.types if kind != "null"}
         if seen == {"integer", "number"}:
             return "number"
         if seen == {"integer", "boolean"} and self.seen <= {"0", "1", "True", "False"}:
-            return "boolean"  # SQLite has no booleans.
+            return "boolean"  # SQLite has no booleans, so accept 0 and 1.
         if len(seen) == 1 and len(self.currencies) <= 1:
             return cast(FieldType, next(iter(seen)))
         return "object" if seen & {"object", "list"} else "string"
@@ -74,22 +74,22 @@ class SeenValues:
 
     @property
     def few(self) -> tuple[str, ...]:
-        """The values, if they are few and mostly repeated."""
+        """The values, if there are few and most of them are repeated."""
         if self.type != "string" or len(self.words) > _WORDS or self.count < max(2, 2 * len(self.words) - 1):
             return ()
         return tuple(sorted(self.words)) if all(re.fullmatch(r"[\w '()/&-]{1,40}", word) for word in self.words) else ()
 
 
 class RecordShape:
-    """The records at one path in a tool's results."""
+    """The records at one path in the results of a tool."""
 
     def __init__(self) -> None:
         self.count = 0
         self.asked: Counter[str] = Counter()
-        """Arguments whose value is the key of the record."""
+        """Arguments whose value is equal to the key of the record."""
         self.fields: dict[str, SeenValues] = {}
         self.repeated: set[str] = set()
-        """Fields with repeated values in one result. They cannot be keys."""
+        """Fields with values that are repeated within one result. They cannot be keys."""
 
     def add(self, records: list[dict[str, Any]]) -> None:
         for record in records:
@@ -103,25 +103,25 @@ class RecordShape:
 
 
 class Shape:
-    """The shape of a tool's calls and results in logs."""
+    """The arguments and results of a tool, as found in logs."""
 
     def __init__(self) -> None:
         self.calls = 0
         self.arguments: dict[str, SeenValues] = {}
         self.definition: dict[str, Any] = {}
         self.places: dict[str, RecordShape] = {}
-        """The records in the results, keyed by the path in `each`. The path of the whole result is empty."""
+        """The records in the results, keyed by their path in `each`. For the whole result, the path is empty."""
         self.shown: dict[tuple[str, str], RecordShape] = {}
-        """The database rows in the results, keyed by path and entity."""
+        """The database rows that the results contain, keyed by path and entity."""
         self.promised: dict[str, SeenValues] = {}
-        """The result fields in the tool's definition."""
+        """The result fields that the tool's definition declares."""
         self.texts = SeenValues()
         self.absent: Counter[str] = Counter()
         self.sampled = 0
 
     @property
     def required(self) -> list[str]:
-        """The arguments in every call. If there are no calls, the arguments that the definition requires."""
+        """The arguments that every call has. If there are no calls, the arguments that the definition requires."""
         if not self.calls:
             return self.defined
         return [name for name, values in self.arguments.items() if values.count == self.calls]
@@ -135,18 +135,23 @@ class Shape:
 
 
 RowKind = Callable[[str, Mapping[str, Any], Mapping[str, Any]], "tuple[str, tuple[str, ...]]"]
-"""Takes a tool, a record and arguments. Returns the row's entity and key, or an empty name."""
+"""A function that takes a tool, a record and arguments. It returns the row's entity and key. The entity is empty if
+the record is not a row.
+"""
 
 
 class Shapes:
-    """Shapes, keyed by tool and collected from conversations. `kind_of` recognises database rows."""
+    """The shape of each tool's arguments and results, collected from conversations.
+
+    `kind_of` recognises database rows.
+    """
 
     def __init__(self, kind_of: RowKind | None = None) -> None:
         self.tools: dict[str, Shape] = {}
         self._kind_of = kind_of
 
     def define(self, definition: Mapping[str, Any]) -> None:
-        """Add a tool from the catalogue."""
+        """Add a tool that the catalogue defines."""
         shape = self.tools.setdefault(str(definition["name"]), Shape())
         shape.definition = dict(definition)
         shape.promised = _typed(definition.get("output"))
@@ -210,7 +215,7 @@ def _typed(schema: Any) -> dict[str, SeenValues]:
 
 
 def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Return the records in a result: a record, a list of records, or an object that contains either."""
+    """Return the records in a result, which is a record, a list of records, or an object that contains one of these."""
     match value:
         case dict():
             mapping = cast("dict[str, Any]", value)
@@ -219,7 +224,7 @@ def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
                 for name, part in mapping.items()
                 if name.isidentifier() and name.isascii() and (found := _records(part))
             ]
-            # A record may contain lists. A wrapper contains almost nothing except lists or records.
+            # A record may contain lists, but a wrapper contains almost nothing except lists or records.
             if wrapped and len(mapping) <= len(wrapped) + 1:
                 return wrapped
             if inner := _wrapped(mapping):
@@ -236,12 +241,12 @@ def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
 
 
 def _wrapped(mapping: dict[str, Any]) -> tuple[str, list[dict[str, Any]]] | None:
-    """Return the only record in a wrapper such as `{"ok": true, "account": {...}}`."""
+    """Return the record in a wrapper that contains only one, such as `{"ok": true, "account": {...}}`."""
     rest = [name for name, part in mapping.items() if name not in _ENVELOPE or isinstance(part, dict)]
     if len(rest) != 1 or not isinstance(mapping[rest[0]], dict):
         return None
     name, inner = rest[0], cast("dict[str, Any]", mapping[rest[0]])
-    # If every part is an object, the value is a table whose keys are names.
+    # If every member is an object, treat the value as a mapping from names to records, not as one record.
     if not name.isidentifier() or not name.isascii() or all(isinstance(part, dict) for part in inner.values()):
         return None
     return f"$.{name}", [inner]
@@ -255,7 +260,7 @@ def _records(value: Any) -> list[dict[str, Any]]:
 
 
 def type_of(value: Any) -> FieldType | str:
-    """Return the field type of a value, such as `null` for None."""
+    """Return the field type for a value. For None, it is `null`."""
     match value:
         case None:
             return "null"
@@ -278,7 +283,10 @@ def type_of(value: Any) -> FieldType | str:
 
 
 def parameters_of(shape: Shape) -> Mapping[str, Any]:
-    """Return parameters for `tools.yaml` from the recorded schema or the calls. Optional parameters end in `?`."""
+    """Return parameters for `tools.yaml`, from the recorded schema or from the calls.
+
+    Optional parameters end in `?`.
+    """
     schema = shape.definition.get("parameters")
     if isinstance(schema, dict) and isinstance(cast("dict[str, Any]", schema).get("properties"), dict):
         known = cast("dict[str, Any]", schema)
@@ -295,7 +303,7 @@ _SHORT = 100
 
 
 def bare(name: str) -> tuple[str, ...]:
-    """Return the words of a name without a final word for "id": `reservationId` becomes `reservation`."""
+    """Return a name without a word for "id" at its end: `reservation` for `reservationId`."""
     words = words_of(name)
     while words and words[-1] in TAILS:
         words.pop()
@@ -303,19 +311,19 @@ def bare(name: str) -> tuple[str, ...]:
 
 
 def spelled_like(part: str, names: Collection[str], *, thing: str = "") -> str:
-    """Return the name in `names` that refers to a part of a key. Case, separators and the word `id` are ignored."""
+    """Return the name in `names` that means a part of a key. Case, separators and the word `id` are ignored."""
     if part in names:
         return part
     words = words_of(part)
     same = [name for name in names if words and words_of(name) == words]
-    # A part with the name `id` is the id of its own entity.
+    # A part that is named `id` is the id of its own entity.
     meant = bare(part) or tuple(words_of(thing))
     same = same or [name for name in names if meant and bare(name) == meant]
     return same[0] if same else ""
 
 
 def singular(word: str) -> str:
-    """Return the singular form: `story` for `stories`, `box` for `boxes`, `bill` for `bills`."""
+    """Return the singular of a word: `story` for `stories`, `box` for `boxes`, `bill` for `bills`."""
     if word.endswith("ies") and len(word) > 4:
         return f"{word[:-3]}y"
     if word.endswith(("sses", "xes", "ches", "shes")):
@@ -324,6 +332,6 @@ def singular(word: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Whether guards can use the text as an attribute name."""
+    """Whether guards can use the text as the name of an attribute."""
     plain = text.isidentifier() and text.isascii() and len(text) < _SHORT
     return plain and not text.startswith("_") and not keyword.iskeyword(text)

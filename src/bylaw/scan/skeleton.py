@@ -1,4 +1,4 @@
-"""Drafts a pack from logs and a policy document. Guesses are marked."""
+"""Drafts a pack from logs and a policy document. Guesses are marked as guesses."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -23,12 +23,12 @@ _MARK = "(example written by init)"
 
 
 class Example(Struct, frozen=True):
-    """An example guard. It requires that the record named by a write exists and was looked up."""
+    """An example guard. It requires that the record which a write names exists and was looked up."""
 
     tool: str
     thing: DraftEntity
     arguments: tuple[str, ...]
-    """The arguments of the write that name the record, in key order."""
+    """The arguments of the write that contain the record's key, in the order of the key."""
 
     @property
     def id(self) -> str:
@@ -41,12 +41,12 @@ class Example(Struct, frozen=True):
 
     @property
     def definition(self) -> str:
-        """The guard's requirement, marked as a draft by `init`."""
+        """What the guard requires, marked as a draft by `init`."""
         return f"{_MARK} Before {self.tool}, the {self.noun} has been looked up, and it exists."
 
 
 def choose_example(scan: Scan, found: Mapping[str, DraftEntity], shapes: Mapping[str, Shape]) -> Example | None:
-    """Choose the write that most often comes after a look-up of a record named in its arguments."""
+    """Choose the write that comes most often after a look-up of a record that its arguments name."""
     best: tuple[float, Example] | None = None
     habits = {write.tool: write.habits for write in scan.writes}
     called = sorted((guess for guess in scan.tools if guess.effect == "write"), key=lambda each: not each.calls)
@@ -108,7 +108,10 @@ def _asked(example: Example) -> str:
 
 
 def _some_field(example: Example) -> str:
-    """Return a field for an example. Keys with different spellings in different tools are not suitable."""
+    """Return a field of the entity for use in an example.
+
+    Keys that are spelled differently by different tools are not suitable.
+    """
     thing = example.thing
     ids = {spelled_like(part, thing.fields, thing=thing.name) for part in thing.key}
     field = next((name for name in thing.fields if name not in thing.key and name not in ids), "exists")
@@ -141,29 +144,29 @@ def _literal(value: str, shape: Shape, name: str) -> Any:
 _WIDE = 110
 _UNDECIDED = "undecided"
 _ROWS = 20
-"""A field with few values becomes an enumeration only if there are at least this many rows."""
+"""The minimum number of rows for a field to become an enumeration."""
 _LOOKED_UP = "an example: its guard requires only that the record was looked up and exists"
 _ENDING = {"delete", "remove", "drop", "destroy", "create", "add", "merge", "purge"}
-"""Verbs for writes that may create or delete an entity."""
+"""Verbs in the names of writes that may create or delete an entity."""
 
 
 class Skeleton(Struct, frozen=True):
-    """The files of a new pack, keyed by path, and their sources."""
+    """The files of a new pack, keyed by path, and the sources of their content."""
 
     files: dict[str, str]
     scan: Scan
     things: tuple[str, ...]
     sentences: int
     example: str
-    """The id of the example guard's policy. Empty if no write names a logged record."""
+    """The id of the example guard's policy. Empty if no write names a record from the logs."""
     whole: frozenset[str] = frozenset()
-    """Tools that return plain text, such as an id."""
+    """Tools whose whole result is plain text, such as an id."""
     undeclared: tuple[str, ...] = ()
-    """Tools in the logs that are not in the catalogue."""
+    """Tools that are called in the logs but are not in the catalogue."""
     places: dict[str, str] = {}
-    """Where each entity is in the database, for `world:`."""
+    """The location of each entity in the database, for `world:`."""
     unread: frozenset[str] = frozenset()
-    """Entities not shown by any known tool."""
+    """Entities that no known tool returns."""
 
 
 def skeleton(
@@ -177,7 +180,7 @@ def skeleton(
 ) -> Skeleton:
     """Draft the files of a pack from `document` and `trajectories`.
 
-    `catalogue` contains each tool's description, parameters, effect and output, as in `tools.json`. `tables` come from
+    `catalogue` contains each tool's description, parameters, effect and output, as in `tools.json`. `tables` are from
     the tools' database.
     """
     catalogue = catalogue or {}
@@ -324,7 +327,7 @@ def _names(tools: Sequence[str]) -> str:
 
 
 def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
-    """Return a tool on one line if it fits. Otherwise, put each part on its own line."""
+    """Return the entry of a tool, on one line if it fits, otherwise with each part on a line of its own."""
     whole = f"  {word(name)}: {flow(body)}"
     if len(whole) <= _WIDE:
         return [whole]
@@ -332,7 +335,7 @@ def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
 
 
 def _changes(tool: str, shape: Shape, found: Sequence[DraftEntity]) -> list[str | dict[str, Any]]:
-    """Return the fields that a write may change: all fields, except keys, of the entities in its arguments."""
+    """Return the fields that a write may change: all fields except keys of the entities that its arguments name."""
     if set(words_of(tool)) & _ENDING:
         return []
     given = parameters_of(shape)
@@ -351,7 +354,7 @@ def _changes(tool: str, shape: Shape, found: Sequence[DraftEntity]) -> list[str 
 
 
 def _named_otherwise(thing: DraftEntity, arguments: Mapping[str, SeenValues]) -> str | dict[str, str]:
-    """Return the arguments that use another name for a key, such as `loan_id` for the `id` of a loan."""
+    """Return the arguments whose name differs from that of their key, such as `loan_id` for the `id` of a loan."""
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     chosen, _ = arguments_for(thing.key, thing.name, arguments, known)
     paths = {part: f"$args.{name}" for part, name in zip(thing.key, chosen, strict=False) if is_name(name)}
@@ -399,7 +402,7 @@ def _entities(found: Iterable[DraftEntity]) -> str:
 
 
 def _observations(found: Sequence[DraftEntity]) -> list[str]:
-    """Return the observations of each tool. A look-up that shows only its own entity needs none."""
+    """Return the observations of each tool. A look-up that returns only its own entity needs no observations."""
     by_tool: dict[str, list[str]] = {}
     plain = {(thing.read, shown) for thing in found for shown in _shown_by_itself(thing)}
     for thing in found:
@@ -442,7 +445,7 @@ def _policies(document: Document, example: Example | None) -> str:
         "    spans:",
     ]
     heading: str | None = None
-    # A quote covers every occurrence of its text, so list a repeated sentence once.
+    # A quote covers every occurrence of its text, so list a repeated sentence only once.
     first = {each.text: each for each in reversed(document.sentences)}
     for sentence in (each for each in document.sentences if first[each.text] is each):
         if sentence.heading != heading:

@@ -22,7 +22,7 @@ EXAMPLES = 20
 
 
 class Write(Struct, frozen=True):
-    """A write tool, its usual look-ups, and the origins of its arguments."""
+    """A write tool, the usual look-ups before it, and the origins of its arguments."""
 
     tool: str
     cases: int
@@ -32,7 +32,7 @@ class Write(Struct, frozen=True):
 
 
 class Scan(Struct, frozen=True):
-    """The results of a survey with their confidence."""
+    """The results of a survey, with the confidence in them."""
 
     trajectories: int
     unreadable: int
@@ -44,9 +44,9 @@ class Scan(Struct, frozen=True):
     faults: tuple[str, ...] = ()
     """The first errors for unreadable records."""
     evidence: tuple[LookupEvidence, ...] = ()
-    """For each look-up, the number of captured and readable results."""
+    """For each look-up, the number of results that were captured and could be decoded."""
     generic: tuple[Generic, ...] = ()
-    """Tools with an argument that says what the call does."""
+    """Tools with an argument that determines what a call does."""
 
 
 def scan(
@@ -55,7 +55,10 @@ def scan(
     effects: Mapping[str, Effect] | None = None,
     examples: int = EXAMPLES,
 ) -> Scan:
-    """Survey `trajectories`. `effects` replaces guesses. `examples` limits the number of listed calls per result."""
+    """Survey `trajectories`.
+
+    `effects` replaces the guesses. `examples` is the maximum number of calls to list per result.
+    """
     survey = Survey(effects=effects, examples=examples)
     for trajectory in trajectories:
         survey.add(trajectory)
@@ -63,7 +66,7 @@ def scan(
 
 
 class Survey:
-    """Counts from many conversations, and a limited number of examples."""
+    """Collects counts from many conversations, and a limited number of examples."""
 
     def __init__(self, *, effects: Mapping[str, Effect] | None = None, examples: int = EXAMPLES) -> None:
         self._known: dict[str, Effect] = dict(effects) if effects else {}
@@ -80,11 +83,11 @@ class Survey:
         self._origins: dict[tuple[str, str], Origins] = {}
 
     def define(self, definition: Mapping[str, Any]) -> None:
-        """Add a tool from the catalogue, even if no log has calls of it."""
+        """Add a tool from the catalogue, even if the logs contain no call of it."""
         self._behaviour[str(definition["name"])].definitions.add(by_definition(definition))
 
     def add(self, trajectory: Trajectory | BylawError) -> None:
-        """Add a conversation, or the error for an unreadable one."""
+        """Add a conversation, or the error of a conversation that cannot be read."""
         if isinstance(trajectory, BylawError):
             self._unreadable += 1
             self._faults = set(sorted({*self._faults, str(trajectory)})[: self._examples])
@@ -127,7 +130,7 @@ class Survey:
         )
 
     def _behave(self, events: Sequence[object], definitions: Mapping[str, tuple[EffectHint, ...]]) -> list[int]:
-        """Count the results of each tool. Return the steps of accepted calls that may be writes."""
+        """Count the results of each tool. Return the steps of the accepted calls that may be writes."""
         suspect: dict[str, bool] = {}
         answered: dict[int, bool] = {}
         earlier: dict[tuple[str, str], tuple[int, str]] = {}
@@ -164,7 +167,7 @@ class Survey:
         return [step for step in may if answered.get(step, True)]
 
     def _compare(self, call: Call, before: str, after: str, between: Sequence[object]) -> None:
-        """Add evidence about a repeated look-up, and about the calls between that share a value with it."""
+        """Add evidence about a repeated look-up, and about calls in between that share a value with the look-up."""
         if not between:
             self._behaviour[call.tool].same += before == after
             return
@@ -193,7 +196,7 @@ class Survey:
             own.add(link(call.arguments, earlier), place)
             own.together |= called
             for path, value in dict.fromkeys(leaf_values(call.arguments)):
-                # Small integers occur everywhere, so their origin is irrelevant.
+                # Small integers occur everywhere, so their origin does not matter.
                 if isinstance(value, str) or not (abs(value) < 20 and value == int(value)):
                     origins = self._origins.setdefault((call.tool, path), Origins(self._examples))
                     origins.add(value, provenance.origin(value, before=start), place)
@@ -201,7 +204,7 @@ class Survey:
     def _lookups(
         self, events: Sequence[object], start: int, agent: str, provenance: Provenance, known: dict[int, EarlierCall]
     ) -> list[EarlierCall]:
-        """Return the look-ups whose results arrived before the agent's turn."""
+        """Return the look-ups whose results arrived before the agent's current turn."""
         found: list[EarlierCall] = []
         for step in range(start):
             event = events[step]

@@ -1,4 +1,4 @@
-"""Writes YAML that people can correct. It has no aliases and is safe for any names in the logs."""
+"""Writes YAML that people can edit. It has no aliases, and any name in the logs is written safely."""
 
 import json
 import re
@@ -12,14 +12,14 @@ _WORD = re.compile(r"[A-Za-z_][\w.-]*")
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes repeated values in full. Packs do not allow aliases."""
+    """Writes repeated values in full, because packs do not allow aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
 class _OneLine(_Plain):
-    """Writes each string on one line."""
+    """Writes every string on one line."""
 
 
 def _text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
@@ -31,7 +31,7 @@ _OneLine.add_representer(str, _text)
 
 
 _Quick: Any = type("_Quick", (getattr(yaml, "CSafeDumper", _Plain),), {"ignore_aliases": _Plain.ignore_aliases})
-"""PyYAML's C version of this dumper, if available."""
+"""The C version of this dumper if PyYAML has one, which is faster."""
 
 
 def dump(data: Any) -> str:
@@ -39,13 +39,13 @@ def dump(data: Any) -> str:
 
 
 def _quickly(write: Callable[[Any], str]) -> str:
-    """Return the fast dumper's output unless it has escaped readable non-ASCII characters."""
+    """Return the output of the fast dumper, unless it has escaped non-ASCII characters that are readable."""
     text = str(write(_Quick))
     return text if text.isascii() and "\\" not in text else str(write(_Plain))
 
 
 def packed(data: Any) -> str:
-    """Return data as people write it: on one line if it fits, otherwise as a block."""
+    """Return data in the layout that people use: on one line if it fits, otherwise as a block."""
     node: yaml.Node = cast(Any, _Plain)(None, sort_keys=False).represent_data(data)
     _pack(node, at=0, is_section=True, is_file=True)
     return _serialized(node, width=_WIDE)
@@ -56,9 +56,10 @@ def _serialized(node: yaml.Node, width: int) -> str:
 
 
 def _pack(node: yaml.Node, at: int, *, is_section: bool = False, is_file: bool = False) -> None:
-    """Put a node on one line if it fits. Otherwise, try the same for each part.
+    """Put a node on one line if it fits.
 
-    Sections of a file and their list entries are always blocks, so that they are easy to find.
+    Otherwise, do this for each of its parts. Sections of a file, and the entries of lists in sections, are always
+    blocks, so that they are easy to find.
     """
     if isinstance(node, yaml.ScalarNode):
         return
@@ -78,19 +79,22 @@ def _pack(node: yaml.Node, at: int, *, is_section: bool = False, is_file: bool =
 
 
 def _length(node: yaml.Node) -> int:
-    """Return the length of a node in brackets on one line. Multi-line text never fits."""
+    """Return the length of a node if written in brackets on one line.
+
+    If it contains text of several lines, it never fits.
+    """
     text = _serialized(yaml.SequenceNode("tag:yaml.org,2002:seq", [node], flow_style=True), width=1 << 30).strip()
     return _WIDE + 1 if "\n" in text else len(text) - 2
 
 
 def flow(data: Any, width: int = 10_000) -> str:
-    """Return data on one line. If the line is too long, use several lines."""
+    """Return data on one line, or on several lines if it is too long."""
     text = yaml.dump(data, Dumper=_OneLine, sort_keys=False, allow_unicode=True, width=width, default_flow_style=True)
     return str(text).removesuffix("\n...\n").strip()
 
 
 def wrapped(start: str, data: Any) -> str:
-    """Return data after a name, on one line. If the line is too long, use several lines."""
+    """Return data to be written after a name: on one line, or on several lines if it is too long."""
     one = flow([data])[1:-1]
     if len(start) + len(one) <= _WIDE:
         return start + one
@@ -100,10 +104,10 @@ def wrapped(start: str, data: Any) -> str:
 
 
 def word(text: str) -> str:
-    """Return a name in the form that YAML needs on one line."""
+    """Return a name, quoted if YAML needs this on one line."""
     return text if _WORD.fullmatch(text) and text not in ("true", "false", "null") else json.dumps(text)
 
 
 def remark(text: str) -> str:
-    """Return text as one printable line for a YAML comment."""
+    """Return text for a YAML comment, as one line of printable characters."""
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())
