@@ -95,7 +95,7 @@ class PackError(BylawError):
         self.faults = tuple(faults)
         count = len(self.faults)
         lines = "".join(f"\n  {fault.code} {fault}" for fault in self.faults)
-        super().__init__(f"{count} fault{'s' if count != 1 else ''}{lines}", place=place)
+        super().__init__(f"{count} error{'s' if count != 1 else ''}{lines}", place=place)
 
 
 class WorldError(BylawError):

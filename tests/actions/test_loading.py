@@ -33,7 +33,7 @@ READS, OTHERWISE = (
         ("on: {role: textbox}", "on: {name: Note}", "may click or press a key"),
         ("fields: [", "fields: ['Note(', ", "is not a valid pattern"),
         ("on: {role: link}", "on: {page: x}", "an action must name an element of the page"),
-        ("on: {role: link}", "on: {rolle: link}", "`rolle` is not known here"),
+        ("on: {role: link}", "on: {rolle: link}", "`rolle` is not a known key"),
         ("type: number", "type: amount", "`amount` is not a parameter type"),
         (OTHERWISE, "otherwise: {browser_evaluate: allow}", "`browser_evaluate` may write"),
         (OTHERWISE, "otherwise: {browser_eval: deny}", "`browser_eval` is not a tool"),

@@ -142,7 +142,7 @@ def test_a_document_that_is_given_stands_in_stage_1(tmp_path: Path) -> None:
 def test_logs_with_nothing_to_learn_from_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no conversations left"):
         build_from_logs("clinic", tmp_path, placed(talk()))
-    with pytest.raises(UsageError, match="there were none"):
+    with pytest.raises(UsageError, match="there were no conversations"):
         build_from_logs("clinic", tmp_path, [])
 
 

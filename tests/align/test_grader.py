@@ -104,7 +104,7 @@ def test_a_text_that_nothing_says_what_it_must_tell_is_not_graded_without_a_judg
     gold = gold_of({**ROW, "slots": []})
     assert gold.needs_judge
     for output in ("ok", "<think></think>ok", READ):
-        with pytest.raises(UngradedError, match="this text has no slots to grade it by"):
+        with pytest.raises(UngradedError, match="this text has no slots, so code cannot grade it"):
             GRADER.grade(output, gold)
     assert Grader(PACK, judge=ModelJudge(Judging())).grade("<think></think>ok", gold).turn == pytest.approx(1.2)
 

@@ -88,9 +88,9 @@ def test_a_call_that_no_guard_binds_is_skipped_and_not_passed(tmp_path: Path) ->
     )
     done = bylaw(tmp_path, "audit", "logs.jsonl", *WORLD)
     (case,) = (case for case in suites(tmp_path)["desk-bot"] if case.get("classname") == "note_account")
-    assert (case[0].tag, case[0].get("message")) == ("skipped", "not judged: no guard binds this tool")
+    assert (case[0].tag, case[0].get("message")) == ("skipped", "not judged: no guard applies to this tool")
     assert "no guard" in done
-    assert "because no guard binds them: note_account" in " ".join(done.split())
+    assert "because no guard applies: note_account" in " ".join(done.split())
 
 
 def test_only_what_the_run_fails_on_fails_in_junit_too(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_a_call_that_no_guard_binds_is_not_called_compliant() -> None:
     out = StringIO()
     line = {"trajectory": "t", "tool": "x", "step": 0, "executed": True, "strict": "compliant", "policies": []}
     explain(line | {"determined": "compliant"}, {}, [call("x", a=1)], Console(file=out, width=80, highlight=False))
-    assert "not judged: no guard binds this tool" in out.getvalue()
+    assert "not judged: no guard applies to this tool" in out.getvalue()
     assert "compliant" not in out.getvalue()
 
 

@@ -266,7 +266,7 @@ def test_faults_of_their_own_are_still_told_together(folder: Path) -> None:
     write("pack/rules.yaml", RULE)(folder)
     ran = bylaw(folder, "check", "pack")
     assert [line.split()[1] for line in ran.stderr.splitlines()[:2]] == ["BY301", "BY201"]
-    assert ran.stderr.splitlines()[2] == "bylaw: pack `pack` has 2 faults"
+    assert ran.stderr.splitlines()[2] == "bylaw: pack `pack` contains 2 errors"
 
 
 def test_a_tool_that_many_places_name_is_one_fault_with_all_of_them(folder: Path) -> None:

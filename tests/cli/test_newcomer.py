@@ -179,4 +179,4 @@ def test_a_stray_file_among_logs_is_one_line(hotel: Path) -> None:
     (hotel / "mixed.jsonl").write_text(good + "".join(f'{{"row": {number}}}\n' for number in range(300)))
     shown = run("bylaw audit mixed.jsonl --pack hotel", hotel).stdout
     (told,) = [line for line in shown.splitlines() if "bylaw: " in line]
-    assert told.endswith("(and 299 more like it in this file)")
+    assert told.endswith("(and 299 similar errors in this file)")

@@ -101,7 +101,7 @@ def test_a_pack_with_faults_lists_them_all(shop: Shop) -> None:
     assert ran.returncode == 2
     assert "BY406 policies.yaml:7: severity of `only-paid` must be" in ran.stderr
     assert "BY406 policies.yaml:10: `repay` of policy `no-gifts` is not a tool" in ran.stderr
-    assert ran.stderr.endswith("bylaw: pack `shop` has 2 faults\n")
+    assert ran.stderr.endswith("bylaw: pack `shop` contains 2 errors\n")
 
 
 def test_a_file_nobody_can_read_is_said_and_the_rest_is_audited(shop: Shop) -> None:

@@ -87,7 +87,7 @@ def test_a_world_that_is_no_module_is_a_fault_of_the_pack(shop: Shop) -> None:
     manifest.write_text(manifest.read_text() + "world: bylaw.packs.no_such_module\n")
     status, said = audit(shop, shop.logs(record(*HASTY)))
     assert status == 2
-    assert "names a world `bylaw.packs.no_such_module` that does not exist" in said
+    assert "names a world module `bylaw.packs.no_such_module` that does not exist" in said
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")

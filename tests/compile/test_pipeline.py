@@ -94,9 +94,9 @@ def test_an_input_that_divides_two_generations_is_ruled_on_and_becomes_a_case() 
     made = compiled(chat)["refund-limit"]
     assert 'money("200.00")' in made.code, "the generation that the ruling bears out"
     assert made.divided > 0
-    assert made.questions[0].about == "two generations disagreed"
+    assert made.questions[0].about == "two generated versions disagreed"
     assert made.questions[0].input is not None
-    assert any("two generations disagreed" in case["note"] and case["want"] == "deny" for case in made.cases)
+    assert any("two generated versions disagreed" in case["note"] and case["want"] == "deny" for case in made.cases)
 
 
 def test_the_referee_sees_neither_what_a_case_wants_nor_what_guards_said() -> None:

@@ -163,7 +163,7 @@ def test_a_new_form_that_fails_a_case_is_sent_back_once_with_the_case() -> None:
 def test_a_refinement_that_is_not_taken_is_shown_to_the_reviewer() -> None:
     work, _, files = refined(refine=WRONG)
     assert (work.steps[1].changed, work.steps[1].refused) == (0, 1)
-    assert "a refinement that was not taken" in files["compiled.yaml"]
+    assert "a rejected refinement" in files["compiled.yaml"]
 
 
 def test_going_back_to_an_earlier_form_is_no_refinement() -> None:

@@ -43,7 +43,7 @@ def test_a_compiled_pack_is_open_until_somebody_accepts_it(pack: Path) -> None:
 
 def test_a_check_says_why_a_compile_made_no_policy_of_a_sentence(pack: Path) -> None:
     assert (
-        "uncovered; `bylaw compile` wrote no policy: a greeting"
+        "uncovered: `bylaw compile` wrote no policy (a greeting"
         in bylaw(pack.parent, "check", pack, "--sentences").stdout
     )
 
@@ -241,7 +241,7 @@ def test_a_reason_of_one_generation_reaches_the_reviewer_beside_the_guess_of_the
     work, _ = compile_pack(source(), Scripted(guards=[WINDOW + LIMIT, cannot]))
     (question,) = work.checks["refund-window"].questions
     assert (question.about, question.text) == (
-        "one generation says that the policy cannot be checked",
+        "one of two generated versions says that the policy cannot be checked",
         "no tool shows the day",
     )
 

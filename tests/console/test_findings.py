@@ -222,7 +222,7 @@ def test_a_waived_policy_says_how_much_of_it_is_waived_and_who_else_objects(read
 
 def test_a_finding_that_is_not_there_is_not_replaced_by_another(reader: Reader) -> None:
     page = reader.get("/findings?state=all&open=nobody:1")
-    assert "That finding is not in this audit" in page
+    assert "This finding is not in this audit" in page
     assert "/waive" not in page
 
 

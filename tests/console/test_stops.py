@@ -80,7 +80,7 @@ def test_only_an_approver_of_the_tenant_stops_and_lifts(log: Log) -> None:
         ({"name": "refnd"}, "the pack has no tool `refnd`"),
         ({"what": "policy", "name": "no-such"}, "the pack has no policy"),
         ({"what": "agent", "name": ""}, "needs a name"),
-        ({"what": "all"}, "every write has no name"),
+        ({"what": "all"}, "all writes cannot have a name"),
         ({"what": "world"}, "choose what to stop"),
         ({"span": "soon"}, "choose a duration"),
         ({"span": "5"}, "choose a duration"),

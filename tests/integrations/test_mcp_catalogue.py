@@ -44,7 +44,7 @@ async def test_a_changed_description_is_asked_about_until_somebody_accepts_it(
         assert await described(client) == "Pay an order back.", "the agent is shown what was accepted"
         held = await client.call_tool("refund", {"order_id": "7"}, meta=KEY)
         assert held.is_error
-        assert "not an accepted one" in held.content[0].text
+        assert "has not been accepted" in held.content[0].text
         assert "keys" not in held.content[0].text
         assert not (await client.call_tool("get_order", {"order_id": "8"}, meta=KEY)).is_error, "other tools go on"
         assert place.ran() == ["refund 7"]

@@ -20,7 +20,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     "no document": (edited("pack.yaml", "document: policy.md\n", ""), "BY405 pack.yaml: the pack has no document"),
     "a document that is not there": (
         {"policy.md": None},
-        "BY405 pack.yaml:5: document `policy.md` is not there",
+        "BY405 pack.yaml:5: document `policy.md` does not exist",
     ),
     "a binary document": ({"policy.md": b"\xff\xfe\x00"}, "BY405 pack.yaml:5: document `policy.md` is not UTF-8 text"),
     "a clock that is none": (
@@ -34,9 +34,9 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     "a base that is nowhere": (edited("pack.yaml", "now:", "base: ../none\nnow:"), "BY405 pack.yaml:6: base `../none`"),
     "a slip in the manifest": (
         edited("pack.yaml", "title:", "titel:"),
-        "BY408 pack.yaml:4: `titel` is not known here; known: about, base, criterion",
+        "BY408 pack.yaml:4: `titel` is not a known key; known: about, base, criterion",
     ),
-    "a manifest that is a list": ({"pack.yaml": "- format: 1\n"}, "BY408 pack.yaml:1: a list is not known here"),
+    "a manifest that is a list": ({"pack.yaml": "- format: 1\n"}, "BY408 pack.yaml:1: a list is not allowed here"),
     # tools.yaml
     "an unknown effect": (
         edited("tools.yaml", "  ship:\n    effect: write", "  ship:\n    effect: delete"),
@@ -53,7 +53,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a slip in a tool": (
         edited("tools.yaml", TOOL, "    chnages: []\n"),
-        "BY408 tools.yaml:11: `chnages` is not known here",
+        "BY408 tools.yaml:11: `chnages` is not a known key",
     ),
     "parameters as a list": (
         edited("tools.yaml", '{order_id: string, note: "string?"}', "[order_id]"),
@@ -108,11 +108,11 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a type in a list": (
         edited("entities.yaml", FIELD, "      paid: [boolean]\n"),
-        "BY404 entities.yaml:6: a list contains the values of an enumeration, but `boolean` is a type",
+        "BY404 entities.yaml:6: a list may contain only the values of an enumeration, but `boolean` is a type",
     ),
     "a slip in a field": (
         edited("entities.yaml", FIELD, "      paid: {typ: boolean}\n"),
-        "BY408 entities.yaml:6: `typ` is not known here",
+        "BY408 entities.yaml:6: `typ` is not a known key",
     ),
     "an unknown origin": (
         edited("entities.yaml", FIELD, "      paid: {type: boolean, origin: oracle}\n"),
@@ -190,7 +190,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a section of its own": (
         {"entities.yaml": FILES["entities.yaml"] + "things: {}\n"},
-        "BY408 entities.yaml:16: `things` is not known here",
+        "BY408 entities.yaml:16: `things` is not a known key",
     ),
     # policies.yaml
     "a policy without an id": (
@@ -247,7 +247,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a slip in a policy": (
         edited("policies.yaml", "severity: high", "sevrity: high"),
-        "BY408 policies.yaml:7: `sevrity` is not known here",
+        "BY408 policies.yaml:7: `sevrity` is not a known key",
     ),
     # guards
     "a guard outside the language": (
@@ -306,7 +306,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a slip in a case": (
         edited("cases/shop.yaml", CASE, CASE.replace("facts", "fact")),
-        "BY408 cases/shop.yaml:4: `fact` is not known",
+        "BY408 cases/shop.yaml:4: `fact` is not a known key",
     ),
     "facts that are a word": (
         edited("cases/shop.yaml", CASE, "  facts: paid\n"),

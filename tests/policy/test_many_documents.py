@@ -82,9 +82,12 @@ def test_what_no_document_says_is_told_with_the_nearest_sentence_of_any(tmp_path
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        ("[help, nowhere.md]", "document `nowhere.md` is not there"),
-        ("empty", "document `empty` is a folder without text files; text files end with .md, .markdown, .txt"),
-        ("[../../etc]", "document `../../etc` is not there"),
+        ("[help, nowhere.md]", "document `nowhere.md` does not exist"),
+        (
+            "empty",
+            "document `empty` is a folder without text files; the name of a text file must end in .md, .markdown, .txt",
+        ),
+        ("[../../etc]", "document `../../etc` does not exist"),
         (".", "document `.` is the pack's own folder; name a file or a folder in it"),
     ],
 )

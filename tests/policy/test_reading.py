@@ -66,7 +66,7 @@ def test_items_after_one_at_fault_keep_their_lines() -> None:
     text = "policies:\n  - 5\n  - {id: a, line: 1}\n  - [x]\n  - {id: b, spans: [{digest: 7}]}\n"
     assert told(text, PoliciesFile) == [
         "f.yaml:2: item 1 of `policies` must be a mapping, not `5`",
-        "f.yaml:3: `line` is not known here; known: definition, description, id, kind, scope, severity, spans, tools,"
+        "f.yaml:3: `line` is not a known key; known: definition, description, id, kind, scope, severity, spans, tools,"
         " unenforced",
         "f.yaml:4: item 3 of `policies` must be a mapping, not a list",
         "f.yaml:5: `digest` must be text, not `7`; put the value in quotes",
@@ -91,7 +91,7 @@ def test_what_is_left_empty_is_as_if_it_were_not_there() -> None:
 @pytest.mark.parametrize("name", ["x - at `$.tools`", "$.tools[...]", "x` - at `$.tools[...].effect", "`"])
 def test_a_key_that_looks_like_a_place_is_only_a_key(name: str) -> None:
     read = read_record(Located("f.yaml", {"tools": {"a": {}}, name: 1}, {}), ToolsFile)
-    assert [fault.message for fault in read.faults] == [f"`{name}` is not known here"]
+    assert [fault.message for fault in read.faults] == [f"`{name}` is not a known key"]
 
 
 def test_a_file_full_of_faults_ends() -> None:

@@ -57,8 +57,11 @@ def test_a_text_matches_one_pattern_and_nothing_it_must_not(
         ("{said: [a, 'b(?!c)']}", "BY409 rules.yaml:2: `b(?!c)` is not a valid pattern"),
         ("{said: a, but_not: (}", "BY409 rules.yaml:2: `(` is not a valid pattern"),
         ("{said: [{but_not: b}]}", "BY303 rules.yaml:2: `p` has an entry without a `pattern`"),
-        ("{said: [{pattern: a, butnot: b}]}", "BY408 rules.yaml:2: `butnot` is not known here"),
-        ("{tool: ship, but_not: b}", "BY303 rules.yaml:2: `but_not` is not known here; allowed next to `tool`"),
+        ("{said: [{pattern: a, butnot: b}]}", "BY408 rules.yaml:2: `butnot` is not a known key"),
+        (
+            "{tool: ship, but_not: b}",
+            "BY303 rules.yaml:2: `but_not` is not allowed next to `tool`; allowed keys: description",
+        ),
     ],
 )
 def test_a_slip_in_a_pattern_of_a_rule_has_its_place(predicate: str, fault: str, tmp_path: Path) -> None:

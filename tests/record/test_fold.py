@@ -130,7 +130,10 @@ def test_the_command_folds_removed_entries_only(tmp_path: Path, monkeypatch: pyt
     signed = ("--log", "log.db", "--before", "2026-02-01", "--signing-key", "key")
     unsigned = bylaw(tmp_path, "log", "remove", "--log", "log.db", "--before", "2026-02-01")
     assert (unsigned.returncode, "removals require a signing key" in unsigned.stderr) == (2, True)
-    assert bylaw(tmp_path, "log", "fold", *signed).stdout == "Nothing was folded; the chain now begins after entry 0.\n"
+    assert (
+        bylaw(tmp_path, "log", "fold", *signed).stdout
+        == "No entries were folded; the chain now begins after entry 0.\n"
+    )
     assert bylaw(tmp_path, "log", "remove", *signed).returncode == 0
     assert (
         bylaw(tmp_path, "log", "fold", *signed).stdout == "186 entries folded; the chain now begins after entry 186.\n"

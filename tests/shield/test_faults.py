@@ -167,7 +167,7 @@ def test_a_fixed_conversation_that_the_log_knows_is_said_to_go_on(tmp_path: Path
             looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
         said = _taken_up(held, "desk")
     assert "resuming conversation `desk`" in said
-    assert "earlier look-ups count" in said
+    assert "Earlier look-ups still count" in said
 
 
 def test_a_question_about_an_open_rule_is_never_empty() -> None:

@@ -35,7 +35,7 @@ def why_no_evidence(actions: Actions, tool: str, bodies: Iterable[str], keys: Co
     if actions.pages.changes_with(tool) or any(each.kind == "page" for each in of_tool):
         return f"`{tool}` returns a page, which may show what the agent typed", "use `pages`"
     if any(each.kind != "call" for each in of_tool):
-        return f"`{tool}` returns whatever the agent asks for", _USE_ACTION
+        return f"`{tool}` can return any text that the agent asks for", _USE_ACTION
     action = next((each for found in actions.by_tool.values() for each in found if each.name == tool), None)
     if action is None or action.kind == "call":
         return "", ""

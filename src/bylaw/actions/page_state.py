@@ -230,7 +230,7 @@ def _items(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if isinstance(value, list):
             listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
             if any(isinstance(each, list) for each in listed):
-                raise NotTaken("the call has a list in a list")
+                raise NotTaken("an argument of the call contains a list inside a list")
             yield from (each for each in listed if isinstance(each, dict))
 
 
@@ -320,7 +320,7 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
             if any(each.role in FIELDS for each in page.descendants(element)):
                 raise NotTaken("text typed into a field does not count as page content")
             if not (name := label_of(page, element)):
-                raise NotTaken(f"the page shows no name of the {element.role}, or a name of more than 900 characters")
+                raise NotTaken(f"the {element.role} has no name on the page, or its name has more than 900 characters")
             return name
         case "element", "role":
             return element.role

@@ -175,7 +175,7 @@ class _OpenInstead(Exception):
     """The agent should open the link's page by its address instead of clicking."""
 
     def __init__(self, call: Call) -> None:
-        super().__init__("a click may do more than open the page to which the link leads")
+        super().__init__("a click on a link may do more than open the linked page")
         self.call = call
 
 
@@ -324,7 +324,7 @@ class _Resolving:
 
     def _read(self, terms: ReadTerms, value: Any) -> Iterator[Part]:
         if isinstance(value, list) and terms.kind == "shell":
-            raise NotTaken(f"argument `{terms.argument}` is a list, which may be the words of one command")
+            raise NotTaken(f"argument `{terms.argument}` is a list, which the tool may run as the words of one command")
         values = cast("list[Any]", value) if isinstance(value, list) else [value]
         for text in values:
             if not isinstance(text, str):
@@ -400,7 +400,7 @@ class _Resolving:
         assert part is not None
         if take.source == "item":
             if (value := part.item.get(take.field)) is None:
-                raise NotTaken(f"the call has no `{take.field}` for the element")
+                raise NotTaken(f"the call states no `{take.field}` for this element")
             return value
         if part.kind == "page":
             from bylaw.actions.page_state import taken_from_page

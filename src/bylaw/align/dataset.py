@@ -274,7 +274,7 @@ def _policies(rows: Sequence[dict[str, Any]]) -> str:
     return (
         f"{said}\n\n| policy | turns in `rl` that need it |\n|---|---|\n{listed}"
         if listed
-        else f"{said} No turn needs a policy."
+        else f"{said} No policy is needed in any of these turns."
     )
 
 
@@ -490,7 +490,7 @@ def build_from_logs(
             kept.append(found)
             cut += len(found.lessons) < sum(1 for _ in acts(each.events))
     if not kept:
-        counts = ", ".join(f"{why} {count}" for why, count in dropped.items()) or "there were none"
+        counts = ", ".join(f"{why} {count}" for why, count in dropped.items()) or "there were no conversations"
         raise UsageError(f"no conversations left to learn from ({counts})", hint=_remedy(dropped, keep))
     random.Random(seed).shuffle(kept)
     apart = max(1, round(HELD_OUT * len(kept))) if len(kept) > 1 else 0

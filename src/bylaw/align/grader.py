@@ -66,7 +66,7 @@ class Grader:
         """Return the reward for an output. Raises UngradedError if a text was expected and cannot be graded."""
         if gold.needs_judge and self._judge is None:
             hint = "have a judge model grade it (--judge MODEL), or leave the row out"
-            raise UngradedError("this text has no slots to grade it by", hint=hint)
+            raise UngradedError("this text has no slots, so code cannot grade it", hint=hint)
         self.prepare([(output, gold)])
         read = read_output(output)
         thought = _thought(read, output)

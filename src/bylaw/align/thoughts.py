@@ -147,7 +147,7 @@ def _answers(
     for (work, prompt), answer in zip(pairs, chat.ask(asked) if asked else (), strict=True):
         data = answer.read(shape)
         if data is None:
-            work.dropped = answer.why or f"an answer is no {shape.__name__.lower()}: {answer.text[:80]}"
+            work.dropped = answer.why or f"an answer is not a valid {shape.__name__.lower()}: {answer.text[:80]}"
         else:
             found.append((work, prompt, data))
     return found

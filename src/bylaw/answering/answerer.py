@@ -133,7 +133,9 @@ class Answerer:
             told.append(f"{waits} for an answer in {folder}. Save the answers, then run the same command again.")
         if count := len(self._over):
             kept = "1 request was not sent" if count == 1 else f"{count:,} requests were not sent"
-            told.append(f"{kept}: the budget is used up; raise it with --budget. Their questions stay undecided.")
+            told.append(
+                f"{kept}: the budget is used up; raise the limit with --budget. Their questions stay undecided."
+            )
         if count := len(self._failed):
             had = "1 request to the model had" if count == 1 else f"{count} requests to the model had"
             told.append(f"{had} no answer. The first failure: {next(iter(self._failed.values()))}")

@@ -94,7 +94,7 @@ class EndpointEmbedder:
             raise UsageError(f"no embeddings: {str(error).splitlines()[0]}", place=self._address) from None
         found = [normalised(each.embedding) for each in sorted(answer.data, key=lambda each: each.index)]
         if len(found) != len(texts) or len({len(each) for each in found}) != 1:
-            message = f"{len(found)} embeddings for {len(texts)} texts, or embeddings of different lengths"
+            message = f"returned {len(found)} embeddings for {len(texts)} texts, or of different lengths"
             raise UsageError(f"the endpoint returned {message}", place=self._address)
         return found
 

@@ -28,7 +28,7 @@ STATED = "stated"
 OPEN_REASONS: Mapping[str, str] = {
     "unread": "only a model or a person can judge the messages",
     "unanswered": "the log has no answer to the question",
-    "perhaps_spent": "a similar call may have already used the consent",
+    "perhaps_spent": "a similar call may already have used this consent",
     "no_card": "the card was not answered",
     "expired": "the user's yes is too old",
     "beside_card": "the message contained more than the question",

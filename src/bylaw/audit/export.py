@@ -189,7 +189,7 @@ def _case(suite: Element, finding: Finding, outcome: str, message: str) -> None:
 
 def _outcome(finding: Finding, standings: Standings, gate: Gate) -> tuple[str, str]:
     if finding.verdict == "compliant":
-        return ("passed", "") if finding.judged else ("skipped", "not judged: no guard binds this tool")
+        return ("passed", "") if finding.judged else ("skipped", "not judged: no guard applies to this tool")
     because = next((charge.because for charge in finding.charges if charge.because), finding.because)
     why = ": ".join(filter(None, (finding.verdict.replace("_", "-"), because)))
     if finding.verdict not in ("violation", "near_miss"):

@@ -97,7 +97,7 @@ def lock_folder(out: Path, *, surely: bool = False) -> Generator[None]:
     with ExitStack() as opened:
         try:
             if fcntl is None:
-                raise OSError("this system has no locks")
+                raise OSError("this operating system does not support file locks")
             folder = os.open(out, os.O_RDONLY)
             opened.callback(os.close, folder)
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -158,7 +158,9 @@ def _module(pack: Pack) -> Any:
         return importlib.import_module(pack.world)
     except ImportError:
         hint = "use an SQLite or JSON file, and remove `world:` from pack.yaml"
-        raise UsageError(f"pack `{pack.name}` names a world `{pack.world}` that does not exist", hint=hint) from None
+        raise UsageError(
+            f"pack `{pack.name}` names a world module `{pack.world}` that does not exist", hint=hint
+        ) from None
 
 
 class Request(Struct, frozen=True):

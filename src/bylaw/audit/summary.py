@@ -387,7 +387,7 @@ def notes(summary: JsonRecord) -> list[str]:
         )
     if summary["unguarded_tools"]:
         names = ", ".join(summary["unguarded_tools"])
-        told.append(f"Calls of these tools were not judged, because no guard binds them: {names}")
+        told.append(f"Calls of these tools were not judged, because no guard applies: {names}")
     if summary["clockless"]:
         told.append(
             f"{summary['clockless']:,} calls depend on the time, but the time is unknown. Add a"

@@ -109,7 +109,7 @@ def read_waivers(path: Path, *, today: date | None = None) -> Waivers:
     if faults:
         lines = "".join(f"\n  {fault}" for fault in faults)
         count = len(faults)
-        raise WaiverError(f"{count} fault{'s' if count != 1 else ''}{lines}", place=str(path), faults=faults)
+        raise WaiverError(f"{count} error{'s' if count != 1 else ''}{lines}", place=str(path), faults=faults)
     return Waivers(read, today=today or date.today())
 
 

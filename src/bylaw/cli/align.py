@@ -345,7 +345,7 @@ def train_command(
     terms: Annotated[
         str,
         "--reward TERMS",
-        "Stage 3 reward: full, or a sum of tf, pr, hp, lp and vc; vc=3 gives compliance a weight of 3.",
+        "Stage 3 reward: full, or any of tf, pr, hp, lp and vc joined with +, each with an optional weight (vc=3).",
     ] = "full",
     pack: Annotated[
         str | None, "--pack PACK", "Stage 3: the pack to grade against (default: the pack in `data.json`)."

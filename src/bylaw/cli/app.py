@@ -159,7 +159,7 @@ def run() -> None:
         for fault in error.faults:
             print(visible(f"bylaw: {fault.code} {fault}"), file=sys.stderr)
         if len(error.faults) > 1:
-            print(visible(f"bylaw: pack `{error.place}` has {len(error.faults)} faults"), file=sys.stderr)
+            print(visible(f"bylaw: pack `{error.place}` contains {len(error.faults)} errors"), file=sys.stderr)
         sys.exit(2)
     except BylawError as error:
         print(visible(f"bylaw: {error.code} {error}"), file=sys.stderr)

@@ -265,7 +265,7 @@ def audit_command(
         "Exit with status 1 on a finding of this kind; near_miss includes violations. May be repeated.",
     ] = (),
     min_severity: Annotated[
-        str, click.Choice(("high", "medium", "low")), "For --fail-on: ignore less severe policies."
+        str, click.Choice(("high", "medium", "low")), "With --fail-on: ignore policies below this severity."
     ] = "low",
     baseline: Annotated[Folder, "An earlier audit. Only new findings count for --fail-on."] = None,
     waivers: Annotated[File, "Accepted findings, each with an owner, a reason and an expiry date."] = None,
@@ -364,7 +364,8 @@ def _attested(path: Path) -> list[Attestation]:
     given = every_attestation(path)
     if count := sum(not each.seen for each in given):
         does = "does" if count == 1 else "do"
-        told = f"{counted(count, 'answer')} without `seen` {does} not count: nothing shows what the person saw"
+        why = "because the file does not record what the person saw"
+        told = f"{counted(count, 'answer')} without `seen` {does} not count, {why}"
         print(visible(f"bylaw: {path}: {told}. Answer again in `bylaw view`."), file=sys.stderr)
     return given
 
@@ -400,7 +401,7 @@ def _refuse_overwriting(inputs: Iterable[LogFile | None], outputs: dict[str, Pat
 def _print_result(report: Report, logs: Logs, *, whole: bool) -> None:
     faults = list(_by_file(report.skipped))
     for fault, others in faults[:_FAULTS]:
-        more = f" (and {others:,} more like it in this file)" if others else ""
+        more = f" (and {others:,} similar errors in this file)" if others else ""
         print(visible(f"bylaw: {fault.code} {logs.named(str(fault))}{more}"), file=sys.stderr)
     if len(faults) > _FAULTS:
         left = sum(others + 1 for _, others in faults[_FAULTS:])

@@ -30,8 +30,8 @@ def backtest_command(
 ) -> int:
     """Show how a pack change would affect recorded calls.
 
-    Lists every decision and verdict that would change, by policy. Calls are replayed as recorded: how an agent would
-    have reacted to a different decision is not simulated.
+    Lists every decision and verdict that would change, by policy. Calls are replayed as recorded. The agent's reactions
+    to different decisions are not simulated.
     """
     with open_logs(logs) as opened:
         found = backtest(load_pack(old), load_pack(new), opened.readable())

@@ -267,7 +267,7 @@ def print_sentences(report: CheckReport, console: Console, said: Mapping[str, st
         say(console, entry.sentence.text, number)
         kinds = [f"{policy.id} ({policy.kind})" for policy in entry.policies]
         why = said.get(entry.sentence.text, "")
-        uncovered = f"uncovered; `bylaw compile` wrote no policy: {why}" if why else "uncovered"
+        uncovered = f"uncovered: `bylaw compile` wrote no policy ({why})" if why else "uncovered"
         style = {"enforced": "green", "uncovered": "red"}.get(state, "yellow")
         say(console, f"{state}: {', '.join(kinds)}" if kinds else uncovered, " " * len(number), style, len(number) + 2)
 

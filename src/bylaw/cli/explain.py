@@ -471,7 +471,7 @@ def _seen(seen: dict[str, Any]) -> str:
 
 def _verdict_line(line: dict[str, Any], criterion: Criterion) -> Text:
     is_judged = line["policies"] or line.get("because")
-    verdict = _verdict(line[criterion]) if is_judged else Text("not judged: no guard binds this tool")
+    verdict = _verdict(line[criterion]) if is_judged else Text("not judged: no guard applies to this tool")
     if not line.get("rules"):
         unsure = ", ".join(rule["rule"] for rule in line.get("open_rules", []))
         return Text.assemble(verdict, (f"; undecided: {unsure}", "magenta")) if unsure else verdict

@@ -33,7 +33,7 @@ def init_command(
 ) -> int:
     """Draft a pack from a policy document, and from tools, a database or logs.
 
-    Tools come from --tools and the logs, entities from the database and the logs. Every sentence of the document is
+    Tools come from --tools and the logs, and entities from the database and the logs. Every sentence of the document is
     listed as unenforced.
     """
     documents = document or ((policy,) if policy is not None else ())

@@ -40,7 +40,7 @@ _NOBODY = ("root", "nobody", "bylaw")
 
 LogPlace = Annotated[str, "--log LOG", "The log: a file, or postgresql://..."]
 Tenant = Annotated[str, "The tenant in the log."]
-Anchors = Annotated[File, "The anchors that `bylaw serve` wrote. By default, LOG.anchors, if it exists."]
+Anchors = Annotated[File, "The file of anchors that `bylaw serve` wrote. By default, LOG.anchors, if it exists."]
 SigningKey = Annotated[File, f"The key that signs removals. By default, the value of ${VARIABLE}."]
 
 
@@ -234,7 +234,7 @@ def approvals_command(
 ) -> int:
     """List the calls that are waiting for approval.
 
-    Approvals are checked against the log. If the log does not confirm one, the exit status is 1.
+    Approvals are checked against the log. If the log does not confirm an approval, the exit status is 1.
     """
     from bylaw.record.verify import checked
 
@@ -351,14 +351,13 @@ def fold_command(
 ) -> int:
     """Delete the emptied beginning of the log, after `log remove`.
 
-    `log remove` keeps one hash per entry. This command deletes entries before a time, up to the last anchored entry
-    before the first entry that still has text. The rest of the log still verifies. A log that does not verify is left
-    unchanged.
+    `log remove` keeps one hash per entry. This command deletes old entries that an anchor covers, up to the first entry
+    that still has text. The rest of the log still verifies. A log that does not verify is left unchanged.
     """
     key, end, store = required_key(signing_key), _moment(before), of.existing()
     folded = store.fold(of.tenant, key=key, before=end, anchors=of.verified_anchors(store, anchors, key))
     store.close()
-    done = f"{folded.entries:,} entries folded" if folded.entries else "Nothing was folded"
+    done = f"{folded.entries:,} entries folded" if folded.entries else "No entries were folded"
     open_console().print(Text(f"{done}; the chain now begins after entry {folded.until:,}."))
     return 0
 

@@ -63,7 +63,7 @@ def proxy_command(
 ) -> None:
     """Allow or block every tool call between an MCP client and server.
 
-    Give the COMMAND that starts the server after `--`, or the address of a running server with `--url`.
+    Pass the COMMAND that starts the server after `--`, or the address of a running server with `--url`.
     """
     if bool(command) == bool(url):
         raise UsageError("pass exactly one server", hint="pass either `--url URL` or `-- COMMAND...`")
@@ -134,8 +134,8 @@ def _taken_up(shield: Shield, name: str) -> str:
         return ""
     events = sum(entry.kind == "event" for entry in entries)
     return (
-        f"resuming conversation `{name}` of {local_time(entries[-1].time)}: {events} events; earlier look-ups count. "
-        "To begin a new one, choose another --conversation"
+        f"resuming conversation `{name}` of {local_time(entries[-1].time)}: {events} events."
+        " Earlier look-ups still count. To begin a new conversation, choose another --conversation"
     )
 
 

@@ -45,11 +45,11 @@ def serve_command(
         bool, "With --new-key: create a key for a person who may answer approvals and stop agents."
     ] = False,
     reviewer: Annotated[bool, "With --new-key: create a key for a person who may only read and add notes."] = False,
-    viewer: Annotated[bool, "With --new-key: create a key for a person who may only read."] = False,
+    viewer: Annotated[bool, "With --new-key: create a read-only key for a person."] = False,
     holder: Annotated[str, "--name NAME", "With --new-key: the person's name, for the log."] = "",
     proxy_header: Annotated[
         Name,
-        "Header that names the user signed in by a proxy, such as X-Forwarded-User. Roles are in --keys.",
+        "Header (such as X-Forwarded-User) in which a proxy names the signed-in user. Roles are in --keys.",
     ] = "",
     proxy_address: Annotated[str, "--proxy-address IP", "The proxy's address; required with --proxy-header."] = "",
     webhook: Annotated[

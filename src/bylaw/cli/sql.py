@@ -28,7 +28,7 @@ def sql_command(
     query: Annotated[str | None, "SQL, or the name of a built-in query."] = None,
     *,
     listed: Annotated[bool, "--list", "List the built-in queries; with a name, print its SQL."] = False,
-    base: Annotated[Folder, "An earlier audit; query it as base.calls and so on."] = None,
+    base: Annotated[Folder, "An earlier audit; its tables are base.calls and so on."] = None,
     to: Annotated[str, click.Choice(("table", "csv", "jsonl")), "How to print the rows."] = "table",
 ) -> int:
     """Query audit tables.

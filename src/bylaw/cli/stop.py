@@ -34,8 +34,8 @@ class StopOptions(TenantLog, frozen=True, kw_only=True):
 def stop_command() -> None:
     """Block an agent, a tool, a policy or all writes for a set time.
 
-    Applies from the next decision of every shield and service on the log. Calls already allowed are not undone. Reads
-    stay allowed.
+    A stop applies from the next decision of every shield and service on the log. Allowed calls are not undone, and
+    reads stay allowed.
     """
 
 
@@ -47,13 +47,13 @@ def tool_command(name: str, *, terms: StopOptions, pack: KnownTo = None) -> None
 
 @command("agent", stop_command)
 def agent_command(name: str, *, terms: StopOptions) -> None:
-    """Stop all writes by an agent, by its name in the log."""
+    """Stop all writes by the agent with this name in the log."""
     _stop("agent", name, terms)
 
 
 @command("policy", stop_command)
 def policy_command(name: str, *, terms: StopOptions, pack: KnownTo = None) -> None:
-    """Stop every write that a policy applies to, whatever its posture."""
+    """Stop every write that a policy applies to, even if it is not enforced."""
     _stop("policy", name, terms, pack)
 
 

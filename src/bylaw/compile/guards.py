@@ -311,10 +311,10 @@ def _settle(
         code, more = tests.tried_on_logs(code, cases, questions)
         repairs += more
     if cannot:
-        questions.append(Question("one generation says that the policy cannot be checked", cannot))
+        questions.append(Question("one of two generated versions says that the policy cannot be checked", cannot))
     elif len(sound) < len(written):
-        text = "the other generation did not load, so the two could not be compared"
-        questions.append(Question("one generation only", text))
+        text = "the second generated version did not load, so the two versions could not be compared"
+        questions.append(Question("only one generated version", text))
     if complaints:
         failed = f"no guard passes its cases after {repairs} repairs: {complaints[0]}"
         return Check(name, cases=tuple(cases), questions=tuple(questions), failed=failed, repairs=repairs)
@@ -396,12 +396,12 @@ class _GuardTests:
         for trial, ruling in zip(chosen, rulings, strict=True):
             said, shown = " and ".join(trial.outcomes), without_names(trial.case)
             if ruling.want == "unclear":
-                text = f"they say {said}; this is not settled, because {ruling.why}"
-                questions.append(Question("two generations disagree", text, shown))
+                text = f"the versions say {said}; the answer is undecided, because {ruling.why}"
+                questions.append(Question("two generated versions disagree", text, shown))
                 continue
-            text = f"they said {said}; the referee decided {ruling.want}: {ruling.why}"
-            questions.append(Question("two generations disagreed", text, shown))
-            kept.append({"note": f"two generations disagreed: {ruling.why}", **trial.case, "want": ruling.want})
+            text = f"the versions said {said}; the referee decided {ruling.want}: {ruling.why}"
+            questions.append(Question("two generated versions disagreed", text, shown))
+            kept.append({"note": f"two generated versions disagreed: {ruling.why}", **trial.case, "want": ruling.want})
         return kept
 
     def walked(self, code: str, cases: Sequence[Case], questions: list[Question]) -> list[Case]:

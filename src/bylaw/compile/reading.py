@@ -60,7 +60,9 @@ def _found(path: Path) -> list[tuple[Path, str]]:
     named = [(each, each.relative_to(path)) for each in inside]
     shown = [(each, name.as_posix()) for each, name in named if not any(part[0] == "." for part in name.parts)]
     if not shown:
-        raise UsageError("the folder has no document", place=str(path), hint=f"documents end with {', '.join(_READ)}")
+        raise UsageError(
+            "the folder has no document", place=str(path), hint=f"the name of a document must end in {', '.join(_READ)}"
+        )
     return shown
 
 

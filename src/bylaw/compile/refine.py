@@ -260,7 +260,7 @@ class _Refinement:
             complaint = outcome.complaints[0] if outcome.complaints else self._needless(name, reply)
             if complaint:
                 text = f"{reply.why}: {complaint}" if reply.why else complaint
-                question = Question("a refinement that was not taken", text, reply.rules)
+                question = Question("a rejected refinement", text, reply.rules)
                 self.rules.checks[name] = replace(check, questions=(*check.questions, question))
                 refused += 1
             elif reply.rules is not None:

@@ -42,7 +42,7 @@ def report_lines(work: Work, made: Mapping[str, str], requests: int, out: Path) 
         for each in work.steps
     ]
     lines += [describe_weights(noted["weights"])] if "weights" in noted else []
-    lines += [f"of the tools: {each}" for each in noted.get("of_the_tools", ())]
+    lines += [f"about the tools: {each}" for each in noted.get("of_the_tools", ())]
     lines += [f"left out: {each}" for each in noted["left_out"]]
     for name in unheld:
         why = noted["policies"].get(name, {}).get("failed", "the model never stated what kind of policy this is")

@@ -164,7 +164,7 @@ class _RuleTests:
         for result, case in zip(self._run(rules, cases), cases, strict=True):
             if isinstance(result, CaseResult) and result.got == OPEN:
                 text = f"`{case.get('note', '')}`: whether it breaks the rule, the words alone do not tell"
-                questions.append(Question("a breach that stays open", text, case))
+                questions.append(Question("a possible breach that code cannot decide", text, case))
             else:
                 kept.append(case)
         return kept if {*_WANTS} <= {str(case["want"]) for case in kept} else cases
@@ -208,7 +208,7 @@ def _nearest(
         passed = [case for case, wrong in zip(cases, results, strict=True) if not wrong]
         missed = [case for case, wrong in zip(cases, results, strict=True) if wrong]
         if {*_WANTS} <= {str(case["want"]) for case in passed} and all(case["want"] == "broken" for case in missed):
-            about = "a breach that the rule does not find"
+            about = "a breach that the rule does not detect"
             told = (Question(about, f"`{case.get('note', '')}`", case) for case in missed)
             return Check(policy, rules=rules, cases=tuple(passed), questions=(*questions, *told), repairs=REPAIRS)
     return None

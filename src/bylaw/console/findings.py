@@ -217,7 +217,7 @@ class FindingPages(AuditPages):
                 words = f"{waiver.owner} already waived this finding until {waiver.expires}: {waiver.reason}"
                 raise UsageError(words, hint="reload the page")
         if row.verdict == "inconclusive" and not of_policy:
-            raise UsageError("an undecided call cannot be waived", hint="settle it instead")
+            raise UsageError("an undecided call cannot be waived", hint="settle the call instead")
         what: JsonRecord = {"policy": row.policy}
         if not of_policy:
             what = {"finding": row.id, "verdicts": standings.verdicts_of(row.id)}
@@ -302,7 +302,7 @@ class FindingPages(AuditPages):
         if every := place_in(asked.form.get("every", "")):
             rows = standings.index.findings(wanted, limit=BULK + 1)
             if len(rows) != every or not wanted.reason:
-                raise UsageError("the list has changed since you loaded the page", hint="load it again")
+                raise UsageError("the list has changed since you loaded the page", hint="reload the page")
         if not rows:
             raise UsageError("select at least one finding")
         return standings, rows

@@ -181,7 +181,7 @@ class StopPages(ServicePages):
         if what not in get_args(Target):
             raise UsageError("choose what to stop: a tool, an agent, a policy or every write")
         if what == "all" and name:
-            raise UsageError("a stop of every write has no name", hint="leave the name empty")
+            raise UsageError("a stop of all writes cannot have a name", hint="leave the name empty")
         check_target(self._service.pack, cast("Target", what), name)
         seconds = read_duration(asked.form.get("span", ""), unit=True)
         if seconds is None:

@@ -154,7 +154,8 @@ class PolicyPages(AuditPages):
             raise UsageError("enter what is wrong; the compiler reads your note")
         if asked.form.get("digest") != f"{sides.sentence}{sides.check}":
             raise UsageError(
-                "the policy or its check changed after you loaded the page", hint="reload the page and read it again"
+                "the policy or its check changed after you loaded the page",
+                hint="reload the page and read the policy again",
             )
         following = self._after(name)
         sign(root, {name: sides}, {name: word}, asked.signed(), note)

@@ -26,7 +26,7 @@ _ASKING = ("unsigned", "lapsed", "rejected")
 _TRIED = {
     "repairs": "repairs:",
     "generated_inputs": "tested on generated calls:",
-    "generations_divided_on": "two generations differ on:",
+    "generations_divided_on": "two generated versions differ on:",
 }
 
 

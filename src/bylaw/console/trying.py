@@ -125,7 +125,7 @@ def spliced(whole: str, draft: Draft, text: str) -> str:
     starts = [number for number, line in enumerate(lines) if re.match(rf"def {re.escape(draft.name)}\b", line)]
     old = draft.text.split("\n")
     if len(starts) != 1 or lines[starts[0] : starts[0] + len(old)] != old:
-        raise UsageError("the check changed after you loaded the page", hint="load it again")
+        raise UsageError("the check changed after you loaded the page", hint="reload the page")
     return "\n".join([*lines[: starts[0]], *text.rstrip().split("\n"), *lines[starts[0] + len(old) :]])
 
 
@@ -442,7 +442,7 @@ class TryPages(Pages):
         if root is None:
             raise UsageError("the pack cannot be changed from this page", hint="copy the patch")
         if asked.form.get("digest") != draft.digest:
-            raise UsageError("the check changed after you loaded the page", hint="load it again")
+            raise UsageError("the check changed after you loaded the page", hint="reload the page")
         tried = self._tried(asked, now, draft, text)
         if tried.faults:
             raise UsageError(f"nothing was written: {tried.faults[0]}")

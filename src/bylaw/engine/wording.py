@@ -176,7 +176,7 @@ def person_words(said: str, by: str, reason: str) -> str:
 
 AFTER_NO = "Make the call only if the user changes their mind"
 _TO_AGENT = {
-    "unrecorded": "it is unknown whether the user agreed: a message is unknown here, or the call cannot be read",
+    "unrecorded": "it is unknown whether the user agreed: a message was not recorded, or the call cannot be read",
     "never_put": "the user has not been asked to confirm this call",
     "declined": f"the user said no to this call. {AFTER_NO}",
     "spent": "the user's yes was already used for an earlier call",

@@ -102,7 +102,7 @@ class PathReader:
         for each in body.keys() - {"of", "key"}:
             self.fault(f"`{each}` is not allowed together with `of`", *at, hint="known: key")
         if at[:1] not in (("tools",), ("actions",)):
-            self.fault("a result identifies entities by its own values, not through other entities", *at)
+            self.fault("an observation must take keys from the result itself, not through another entity (`of`)", *at)
         if len(other.key) != 1:
             self.fault(f"`{name}` does not have exactly one key field", *at)
             return lambda scope: NOTHING
@@ -394,7 +394,7 @@ class SchemaReader:
         for index, body in enumerate(listed(bodies)):
             at = ("world", name, index)
             if body.of is not None and body.each is None:
-                self._paths.fault("`of` is a container; set the path of its items in `each`", *at)
+                self._paths.fault("`of` is only the path of the container; set the path of its items in `each`", *at)
             for part in (body.of, body.each):
                 self._paths.each(part, at)
             shown = WrittenObservation(name, key=body.key, fields=body.fields, only=body.only, when=body.when)
@@ -413,7 +413,10 @@ class SchemaReader:
             hint = f"declare it: `{body.list}: list`"
             self._paths.fault(f"`{body.list}` is not a list of `{name}`", *at, hint=hint)
         if all(each.list for each in places):
-            hint = f"set the location of `{name}` records first; a record without items has an empty list"
+            hint = (
+                f"set the location of `{name}` records first;"
+                " otherwise Bylaw cannot tell an empty list from a missing record"
+            )
             self._paths.fault(f"the location of `{name}` records is missing", *at, hint=hint)
         if body.fields:
             self._paths.fault("list items cannot be changed by `fields`; remove it", *at)
@@ -473,7 +476,9 @@ class SchemaReader:
     def _field(self, name: str, body: FieldBody, at: YamlPath, origin: Any) -> Field:
         if isinstance(body, list):
             if len(body) == 1 and body[0] in _TYPES:
-                self._paths.fault(f"a list contains the values of an enumeration, but `{body[0]}` is a type", *at)
+                self._paths.fault(
+                    f"a list may contain only the values of an enumeration, but `{body[0]}` is a type", *at
+                )
             body = WrittenField(values=body)
         record = body if isinstance(body, WrittenField) else WrittenField(type=body)
         type_ = record.type if record.type is not None else "string" if record.values is None else "enum"

@@ -257,7 +257,12 @@ def parse_text(text: str, *, file: str, mode: str = "exec") -> tuple[Any, list[G
     for node in parts_of(tree) if "\\" in text else ():
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _is_encodable(node.value):
             return nothing, [
-                _fault("a string contains half a character", file, node.lineno, "write the character itself")
+                _fault(
+                    "a string contains an unpaired surrogate (half a character)",
+                    file,
+                    node.lineno,
+                    "write the whole character",
+                )
             ]
     return tree, [] if text.isascii() else list(_foreign_names(text, file))
 

@@ -146,7 +146,7 @@ class Statements:
             case ast.Break() | ast.Continue() if self.loops:
                 return [type(node)()]
             case ast.Break() | ast.Continue():
-                self.fault(node, "this can only be used in a loop", f"write return {self.answer()}")
+                self.fault(node, "`break` and `continue` can only be used in a loop", f"write return {self.answer()}")
             case ast.Expr(value=ast.Yield() | ast.YieldFrom() | ast.Await() as value):
                 self.scope.refuse(value)
             case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name in self.answers:

@@ -130,7 +130,7 @@ class Catalogue:
         what = (
             "describes it differently from the accepted version"
             if known.accepted
-            else "has a tool that nobody has accepted"
+            else "has a new tool that has not been accepted"
         )
         log.warning("tool `%s`: the server %s (%s); %s", clean(name, NAME), what, told.digest, self._way)
         return known if len(known.waiting) >= WAITING else replace(known, waiting=(*known.waiting, told))
@@ -147,7 +147,7 @@ class Catalogue:
             if known.waiting and name != INSTRUCTIONS:
                 was = f"{known.accepted[-1].digest} was accepted" if known.accepted else "none was accepted"
                 found[name] = (
-                    f"the server's description of this tool is not an accepted one ({known.waiting[-1].digest}, {was})"
+                    f"the server's description of this tool has not been accepted ({known.waiting[-1].digest}, {was})"
                 )
         # Other threads read this.
         self.doubts.update(found)

@@ -55,7 +55,7 @@ from bylaw.integrations.mcp_showing import error_for_agent, for_agent, resources
 from bylaw.policy.tool import Tool as DeclaredTool
 from bylaw.shield import Decision, LiveSession, Shield
 
-PAGE_CHANGED = "the page has changed since the call was decided"
+PAGE_CHANGED = "the page has changed since the decision on this call"
 PAGE_UNKNOWN = "the page could not be shown again before the call"
 
 

@@ -270,8 +270,8 @@ class PredicateReader:
         way = ways[0]
         beside = _BESIDE.get(way, ())
         for key in sorted(given - {way, *beside}):
-            hint = f"allowed next to `{way}`: {', '.join(sorted(('description', *beside)))}"
-            self._fault(f"`{key}` is not known here", *at, key, hint=hint)
+            hint = f"allowed keys: {', '.join(sorted(('description', *beside)))}"
+            self._fault(f"`{key}` is not allowed next to `{way}`", *at, key, hint=hint)
         value: Any = getattr(body, way)
         match way:
             case "tool":

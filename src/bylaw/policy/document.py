@@ -411,7 +411,7 @@ MOST = 5 * LONGEST
 """The maximum total length of all files, in characters."""
 TOO_LONG = f"longer than {LONGEST:,} characters"
 PARTED = "pass only the part that the pack needs"
-_MISSING = "is not there"
+_MISSING = "does not exist"
 
 Reader = Callable[[str, Path], bytes]
 """A function that takes a file's name and path, and returns the file's bytes."""
@@ -485,7 +485,7 @@ def _why_none(path: Path, root: Path) -> tuple[str, str]:
         return _MISSING, ""
     if path.samefile(root):
         return "is the pack's own folder", "name a file or a folder in it"
-    return "is a folder without text files", f"text files end with {', '.join(TEXTS)}"
+    return "is a folder without text files", f"the name of a text file must end in {', '.join(TEXTS)}"
 
 
 def _is_text(path: Path, folder: Path) -> bool:

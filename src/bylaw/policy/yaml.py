@@ -298,7 +298,9 @@ class _Fitting:
         for name, given in value.items():
             if name not in known:
                 hint = f"known: {', '.join(sorted(known))}"
-                self._fault(f"`{name}` is not known here" if name else "a list is not known here", *at, name, hint=hint)
+                self._fault(
+                    f"`{name}` is not a known key" if name else "a list is not allowed here", *at, name, hint=hint
+                )
             elif (fit := self._fit(given, known[name], (*at, name))) is not _FAULTY:
                 left[name] = fit
         return left

@@ -59,7 +59,7 @@ class Command(Struct, frozen=True):
         if not program.is_exact or not _PROGRAM.fullmatch(program.text):
             raise Unreadable(f"the program `{program.text[:40]}` is unknown")
         if name in _NOT_FOLLOWED:
-            raise Unreadable(f"`{name}` cannot be followed")
+            raise Unreadable(f"the effect of `{name}` cannot be determined")
         for variable, _ in assignments:
             if _CHANGING_VARIABLE.fullmatch(variable):
                 raise Unreadable(f"`{variable}` changes what commands do")

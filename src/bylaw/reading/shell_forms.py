@@ -114,7 +114,7 @@ def unwrap(command: "Command") -> int | None:
     if command.program == "env" and all(_ASSIGNED.match(word.text) for word in words[at:]):
         return None
     if at >= len(words) or not command.is_of_system:
-        raise Unreadable(f"`{command.program}` without a known program")
+        raise Unreadable(f"`{command.program}` runs a program that cannot be determined")
     return len(words) - at
 
 
@@ -128,7 +128,7 @@ def check_form(command: "Command") -> None:
     else:
         is_known = program != "git" or _has_plain_start(words)
     if not is_known:
-        raise Unreadable(f"`{program}` with words that may run commands, write files or set variables")
+        raise Unreadable(f"`{program}` with arguments that may run commands, write files or set variables")
 
 
 def _has_plain_start(words: tuple["Word", ...]) -> bool:

@@ -76,7 +76,7 @@ def _check_calls(tokens: list[Token]) -> None:
     opened: list[str] = []
     for before, token in zip([None, *tokens], tokens, strict=False):
         if token.word == "returning" and token.kind == "word" and opened and opened[-1]:
-            raise Unreadable("the type after `returning` may be a domain, whose check runs a function")
+            raise Unreadable("the type after `returning` may be a domain, and its CHECK constraint may run a function")
         if token.kind != "sign" or token.text not in ("(", ")"):
             continue
         if token.text == ")":
@@ -118,7 +118,7 @@ def _check_literals(tokens: list[Token]) -> None:
     for before, token in pairwise(tokens):
         is_name = before.kind == "name" or (before.kind == "word" and before.word not in words.BEFORE_STRINGS)
         if token.kind == "string" and is_name:
-            raise Unreadable(f"`{before.text[:60]}` may be a domain, whose check runs a function")
+            raise Unreadable(f"`{before.text[:60]}` may be a domain, and its CHECK constraint may run a function")
 
 
 _OF_OPERATORS = frozenset("+-*/<>=~!@#%^&|?")
@@ -331,7 +331,7 @@ class _Reader:
         while len(rest) > 2 and rest[1].text == ".":
             rest = rest[2:]
         if len(rest) > 2 or rest[0].kind not in ("word", "name") or rest[-1].kind in ("sign", "number"):
-            raise Unreadable(f"`{kind}` of more than an object and a column")
+            raise Unreadable(f"`{kind}` with more than the name of an object and a column")
         return Statement(kind, False)
 
     def _show(self) -> Statement:
@@ -346,7 +346,7 @@ class _Reader:
         while len(rest) > 1 and rest[0].kind == "word" and rest[0].word in words.BEFORE_SHOWN:
             rest = rest[1:]
         if not rest or rest[0].kind != "word" or rest[0].word not in objects:
-            raise Unreadable("`show` of something that may be secret")
+            raise Unreadable("`show` of a value that may be secret")
         for token in rest:
             if token.kind == "word" and token.word in words.OF_WRITES:
                 raise Unreadable(f"`{token.word}` in `show`")

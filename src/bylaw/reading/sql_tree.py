@@ -153,7 +153,9 @@ class Tree:
         # Without a dialect, the types of other databases count as built-in.
         known = words.POSTGRES_TYPES | (words.TYPES if self.named is None else frozenset[str]())
         if any(each.this == exp.DataType.Type.USERDEFINED for each in self.tree.find_all(exp.DataType)):
-            raise Unreadable("a type that PostgreSQL does not have may be a domain, whose check runs a function")
+            raise Unreadable(
+                "a type that PostgreSQL does not have may be a domain, and its CHECK constraint may run a function"
+            )
         dialect = _dialect("postgres")
         for first, before, token, after in zip((None, *tokens), tokens, tokens[1:], (*tokens[2:], None), strict=False):
             # A quoted type name in another letter case is a type that the user defined.
@@ -165,7 +167,7 @@ class Tree:
             follows = before.word == "as" or (is_own and before.kind in ("word", "name"))
             is_type = follows and kind in dialect.parser_class.TYPE_TOKENS and (ends or not is_own)
             if is_type or (first is not None and first.text == before.text == ":"):
-                raise Unreadable(f"`{token.text[:60]}` may be a domain, whose check runs a function")
+                raise Unreadable(f"`{token.text[:60]}` may be a domain, and its CHECK constraint may run a function")
 
     def statements(self) -> list[Statement]:
         self._collect(self.tree, {}, set(), None)

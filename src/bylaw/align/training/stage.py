@@ -38,7 +38,7 @@ def pack_of(data: Path, named: str | None) -> str:
     """
     made = find_manifest(data)
     if named is None and made is None:
-        raise UsageError(f"cannot tell which pack `{data}` was made with", hint="name it with --pack")
+        raise UsageError(f"cannot tell which pack `{data}` was made with", hint="name the pack with --pack")
     name = named or (made.pack if made is not None else "")
     if made is not None and named is None and pack_named(name).digest != made.pack_digest:
         raise UsageError(

@@ -447,7 +447,7 @@ def read_parts(
                 [RecordError(message, place=place, hint=hint) for message, place, hint in entry["faults"]],
             )
             continue
-        why = aside.get(shard.key, "the output for this part is missing")
+        why = aside.get(shard.key, "the output for this shard is missing")
         fault = RecordError(f"set aside: {why}", place=shard.place(job.request.files[shard.file]))
         yield shard, None, [fault if pseudonyms is None else pseudonyms.fault(fault)]
 

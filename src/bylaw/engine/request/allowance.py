@@ -194,7 +194,10 @@ def told(allowance: Allowance, request: str) -> list[str]:
         slots = "; ".join(f"{slot.name} {_fill(slot, request)}" for slot in deed.slots)
         asked = f" ({_quoted(deed.asked, request)})" if deed.asked else ""
         lines.append(f"{deed.tool}{asked}{': ' if slots else ''}{slots}")
-    lines += [f"whatever a text asks for ({_quoted(each.asked, request)})" for each in allowance.delegations]
+    lines += [
+        f"anything that a document or message asks for ({_quoted(each.asked, request)})"
+        for each in allowance.delegations
+    ]
     return [
         "The request, as read by a model, asks for:",
         *(f"  {line}" for line in lines or ["no change"]),

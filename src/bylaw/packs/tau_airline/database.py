@@ -21,7 +21,7 @@ NESTED = {
     "tau2": ("", "tau2", "data/tau2/domains/airline", "tau2/domains/airline", "domains/airline"),
 }
 """Subfolders of each generation's files: Bylaw's own layout first, then a checkout's."""
-SHAPE = "give the folder that holds it, a checkout of the benchmark, or a file like the `db.json` of tau2-bench"
+SHAPE = "pass the database's folder, a checkout of the benchmark, or a file like the `db.json` of tau2-bench"
 
 
 class Tables(Struct):

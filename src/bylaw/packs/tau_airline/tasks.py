@@ -65,7 +65,7 @@ def open_tasks(path: Path, worlds: AirlineWorlds | None = None) -> AirlineTasks:
     """Open a tau2-bench file of tasks, plain or gzip. The tasks are replayed on `worlds`."""
     if worlds is not None and "tau2" not in worlds.held:
         raise UsageError(
-            f"tasks are those of tau2-bench, and `{worlds.path}` holds no database of it",
+            f"--tasks requires a database of tau2-bench, but `{worlds.path}` contains none",
             hint="remove --tasks: the outcome of a tau-bench run is its reward",
         )
     try:

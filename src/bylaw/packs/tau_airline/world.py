@@ -146,8 +146,8 @@ class AirlineWorlds:
         generation = generation_of(pack)
         if generation is not None and generation not in self.held:
             raise WorldError(
-                f"to be held to `{pack}`, and `{self.path}` holds only the database of {self.held[0]}",
-                hint=f"give that of {generation}, or a folder with both",
+                f"pack `{pack}` requires a {generation} database, but `{self.path}` has only {self.held[0]}",
+                hint=f"pass the database of {generation}, or a folder with both databases",
             )
 
     def named(self, generation: Generation) -> dict[str, AirlineWorld]:
