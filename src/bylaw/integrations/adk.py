@@ -2,13 +2,13 @@
 
     app = App(name="shop", root_agent=agent, plugins=[ShieldPlugin("pack")])
 
-The shield covers the tools of all agents of the app. The history is the session's own events, so that the shield knows
-it after a restart and in another worker. The input of a workflow node, or of an agent that works for another agent,
-looks like a user message but does not count as one.
+The shield covers the tools of all agents of the app. The shield reads the history from the session's own events, so it
+also works after a restart and in another worker. The input of a workflow node, or of an agent that works for another
+agent, looks like a user message but does not count as one.
 
-An agent's own `before_tool_callback` runs after the plugins. If it changes the arguments, the call is decided again. An
-agent that is the tool of another agent (`AgentTool`), or that a tool runs, is an inner agent. Its calls are decided in
-the outer conversation.
+An agent's own `before_tool_callback` runs after the plugins. If the callback changes the arguments, the call is decided
+again. An agent that is the tool of another agent (`AgentTool`), or that a tool runs, is an inner agent. Its calls are
+decided in the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -33,7 +33,7 @@ from bylaw.trace.readers.parts import unwrapped
 
 UNHEARD = "Not done: the shield does not know which conversation the call of `{}` belongs to."
 OWN = "adk_request_"
-"""The name prefix of ADK's own calls, which ask for a confirmation or a credential."""
+"""The name prefix of the calls that ADK itself makes to ask for a confirmation or a credential."""
 INPUT = "adk_request_input"
 """The ADK call that asks the user for text."""
 _UNSEEN = frozenset(
@@ -42,7 +42,7 @@ _UNSEEN = frozenset(
         *("tool_response", "part_metadata", "media_resolution", "media_processing"),
     )
 )
-"""Text fields that the user does not see."""
+"""Fields whose text the user does not see."""
 
 
 class _Allowed(NamedTuple):
@@ -51,7 +51,7 @@ class _Allowed(NamedTuple):
     """The inner agent that makes the call."""
     decision: Decision
     arguments: dict[str, Any]
-    """The arguments on which the decision is based."""
+    """The arguments in the decision."""
 
 
 class ShieldPlugin(Adapter, BasePlugin):
@@ -73,19 +73,20 @@ class ShieldPlugin(Adapter, BasePlugin):
     ) -> None:
         super().__init__(shield, context=context, pauses=pauses, instruct=instruct, name="bylaw")
         self._failed: set[tuple[str, str]] = set()
-        """Calls whose tools raised an error, by conversation and id. Later events show the error as the model saw it.
+        """Calls whose tools raised an error, by conversation and call id. Later events show the error as the model saw
+        it.
         """
         self._allowed: dict[tuple[str, str], _Allowed] = {}
-        """Running calls, by conversation and id."""
+        """Running calls, by conversation and call id."""
         self._rewound: dict[str, set[str]] = {}
-        """Known rewinds, by conversation."""
+        """The rewinds seen so far, by conversation."""
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         if told := self.instructions:
             llm_request.append_instructions([told])
 
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
-        """Decide about a call. None means that the call runs. Any other value replaces the tool's result."""
+        """Decide a call. None lets the call run. Any other value replaces the tool's result."""
         if self.is_idle:
             return None
         try:
@@ -106,7 +107,9 @@ class ShieldPlugin(Adapter, BasePlugin):
         return False
 
     def _hold(self, tool: Any) -> None:
-        """Decide again just before the tool runs, because the agent's own callback may have changed the call."""
+        """Decide the call again just before its tool runs, because the agent's own callback may have changed the
+        arguments.
+        """
         run = tool.run_async
         if getattr(run, "bylaw", None) is self:
             return
@@ -134,7 +137,7 @@ class ShieldPlugin(Adapter, BasePlugin):
         tool.run_async = run_async
 
     async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> Any:
-        """Append advice to the result. A call that waits for a confirmation has no result yet."""
+        """Append the decision's advice to the result. A call that is waiting for a confirmation has no result yet."""
         place = _place(tool_context)
         allowed = self._allowed.pop(place, None)
         if allowed is None:
@@ -148,7 +151,7 @@ class ShieldPlugin(Adapter, BasePlugin):
         return {"result": with_note(as_text(_shown(result)), allowed.decision.feedback)}
 
     async def on_tool_error_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, error: Exception) -> None:
-        """Record that the call may or may not have run."""
+        """Record that the failed call may or may not have taken effect."""
         self._allowed.pop(_place(tool_context), None)
         self._failed.add(_place(tool_context))
 
@@ -168,8 +171,8 @@ class ShieldPlugin(Adapter, BasePlugin):
         return self._guard.decide(_key(session), session, parts, call, _answers(tool_context) if self._pauses else None)
 
     def _heard(self, session: Any) -> list[Part]:
-        """Return a session's history without the rewound events. If a tool raised an error, the outcome of its call is
-        unknown.
+        """Return a session's history without rewound events. If a tool raised an error, its call has an unknown
+        outcome.
         """
         key = _key(session)
         follower = self._guard.followers.get(key, session)
@@ -214,7 +217,7 @@ for _name in ("run_async", "run_live"):
 
 
 def _key(session: Any) -> str:
-    """Return a session's key. Sessions of two users may have the same id."""
+    """Return a session's key, which includes the user, because sessions of two users may have the same id."""
     return f"{session.app_name}/{session.user_id}/{session.id}"
 
 
@@ -238,7 +241,7 @@ def _rewinds(event: Any) -> str:
 
 
 def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: False) -> list[Part]:
-    """Convert events to parts. `is_told` says whether an inner agent's call was already decided."""
+    """Convert events to parts. `is_told` says whether the call of an inner agent was already decided."""
     parts: list[Part] = []
     made = {call.id for event in events for call in event.get_function_calls() if call.id}
     for event in events:
@@ -251,7 +254,7 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
         by: By = "user" if event.author == "user" else "agent"
         given, hidden = (event.content.parts or ()) if event.content else (), event.actions.requested_tool_confirmations
         pieces = [piece for part in given for piece in _pieces(part, by, event.content.role)]
-        # Before a call is confirmed, its result is only a placeholder.
+        # Until a call is confirmed, its result is only a placeholder.
         pieces = [each for each in pieces if not (isinstance(each, Answered) and each.id in hidden)]
         if is_aside or (by == "user" and _node(event)):
             calls = [each for each in pieces if isinstance(each, Asked | Answered)]
@@ -267,7 +270,7 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
 
 
 def _pieces(part: Any, by: By, role: str) -> list[Piece]:
-    """Return the piece in a part as a list, or an empty list if the part is not for the user."""
+    """Return the piece in a part as a one-item list, or an empty list if the user does not see the part."""
     if named := part.function_call or part.function_response:
         if (named.name or "").startswith(OWN):
             return [None] if named.name == INPUT else []
@@ -281,20 +284,20 @@ def _pieces(part: Any, by: By, role: str) -> list[Piece]:
 
 
 def _node(event: Any) -> str:
-    """Return the workflow node that created an event. User messages have no node. A message from a node is input for
-    another agent.
+    """Return the name of the workflow node that created an event. User messages have no node; a message from a node is
+    input for another agent.
     """
     return getattr(getattr(event, "node_info", None), "path", "") or ""
 
 
 def _is_aside(event: Any, calls: set[str]) -> bool:
-    """Whether the speaker is an agent that another agent uses as a tool. The user may not see its messages."""
+    """Whether the speaker is an agent used as a tool by another agent. The user may not see its messages."""
     steps = (event.branch or "").replace(".", "@").split("@")
     return getattr(event, "isolation_scope", None) is None and any(step in calls for step in steps)
 
 
 def _answers(tool_context: Any) -> Callable[[Prompt], Any]:
-    """Return a function that stops the call and shows a prompt. ADK asks only once for each call."""
+    """Return a function that stops the call and shows a prompt. ADK can ask only once for each call."""
     confirmation = tool_context.tool_confirmation
     if confirmation is None:
         return once(None)

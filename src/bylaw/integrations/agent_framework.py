@@ -2,10 +2,10 @@
 
     agent = Agent(client=client, tools=[...], middleware=ShieldMiddleware("pack").all)
 
-The middlewares work together: one follows runs and one follows model requests, while a third makes a decision before
-each function runs. The framework's sessions are the conversations. A run without a session is a separate conversation.
-An agent that another's function runs is an inner agent, with or without the middleware. Its calls are decided in the
-outer conversation.
+`all` contains three middlewares that work together: one follows runs, one follows model requests, and one decides each
+function call before it runs. The framework's sessions are the conversations. A run without a session is a separate
+conversation. An agent that a function of another agent runs is an inner agent, with or without the middleware. Its
+calls are decided in the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -39,7 +39,7 @@ from bylaw.trace.event import with_note
 class _Running(Struct, frozen=True, eq=False):
     follower: Follower
     histories: frozenset[str] = frozenset()
-    """The names of the providers that store messages from the agent."""
+    """The names of the history providers that store messages from the agent."""
 
 
 _RUN: ContextVar[_Running | None] = ContextVar("run", default=None)
@@ -50,9 +50,9 @@ _UNSEEN = frozenset(
         *("shell_command_output",),
     )
 )
-"""Types of content that the user does not see."""
+"""Content types that the user does not see."""
 PROMPT = "bylaw"
-"""The key for the prompt in an approval request and for the answer in the response."""
+"""The key of the prompt in an approval request, and of the answer in the response."""
 UNHEARD = "the shield does not know the conversation: install all of the shield's middleware"
 
 
@@ -130,7 +130,7 @@ class _Model(ChatMiddleware):
 
 
 class _Tool(FunctionMiddleware):
-    """Runs a function, or returns an answer in its place."""
+    """Runs a function, or returns an answer in place of its result."""
 
     def __init__(self, guard: Guard, *, pauses: bool = False) -> None:
         self._guard = guard
@@ -167,13 +167,15 @@ class _Tool(FunctionMiddleware):
 
 
 def _answer(response: Any) -> Any:
-    """Return the answer to an approval request from its response. The prompt in the request is not an answer."""
+    """Return the answer in the response to an approval request. The prompt, which has the same key, is not an
+    answer.
+    """
     found = (response.additional_properties or {}).get(PROMPT) if response is not None else None
     return None if isinstance(found, Mapping) and "whom" in found else found
 
 
 def _request(context: Any, prompt: Prompt, *, is_again: bool) -> Content:
-    """Return a waiting call as an approval request for the framework."""
+    """Return a call that is waiting for an answer as an approval request for the framework."""
     id, occurrence = context.metadata["call_id"], context.metadata.get("function_call_occurrence_id")
     call = Content.from_function_call(id, context.function.name, arguments=prompt.arguments)
     call.id = occurrence
@@ -234,7 +236,7 @@ def _parts(messages: Sequence[Any], histories: Set[str] = frozenset()) -> list[P
         by: By = "agent" if message.role == "assistant" else "user"
         pieces = [_piece(each) for each in message.contents if by == "user" or not _is_unseen(each)]
         if message.author_name or message.role == "tool":
-            # Another participant may have written the text.
+            # The text may come from another participant.
             pieces = [None if by == "user" and isinstance(each, str) else each for each in pieces]
         parts += parts_of(by, pieces, message.message_id or "", between="")
     return parts
@@ -255,14 +257,14 @@ def _piece(content: Any) -> Piece:
 
 
 def _is_unseen(content: Any) -> bool:
-    """Whether a part of an agent's message is hidden from the user, such as thoughts and the provider's own calls."""
+    """Whether part of an agent's message, such as thoughts or the provider's own calls, is hidden from the user."""
     if content.type == "function_call":
         return bool(getattr(content, "hosted", None) or getattr(content, "informational_only", None))
     return content.type in _UNSEEN or content.type.endswith("_tool_call")
 
 
 def _is_nobodys(message: Any, histories: Set[str]) -> bool:
-    """Whether the framework wrote a message, such as a summary or context from a provider."""
+    """Whether the framework itself wrote a message, such as a summary or a provider's context."""
     marks = message.additional_properties or {}
     group, source = marks.get("_group"), marks.get("_attribution")
     if any(

@@ -6,11 +6,11 @@
 
 In the SDK, a hook that fails or takes too long lets the call run. So a hook here never fails and never waits long: a
 call is refused if no decision is made in time. Hooks do not see the agent's text or its parallel calls; the shield
-reads both from the messages. A call without a message is refused too.
+reads both from the messages. A call is also refused if its message never arrives.
 
-If a hook of the host changes a call's arguments in time, the changed arguments are decided. A later change stops the
-call. A subagent is an inner agent: its calls are decided in this conversation, and its input does not count as the
-user's message.
+If one of the host's hooks changes a call's arguments before the decision, the decision covers the changed arguments. A
+later change stops the call. A subagent is an inner agent: its calls are decided in this conversation, and its input
+does not count as the user's message.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -34,10 +34,10 @@ from bylaw.trace.recorded_value import read_content
 
 CHANGED = "its arguments were changed after the decision. Make the call again with the right arguments"
 INJECTED = ("<task-notification>", "Continue from where you left off.")
-"""Prompts from the program itself start with these texts."""
+"""How prompts from the program itself begin."""
 MOST = 100
 PATIENCE = 10.0
-"""How many seconds to wait for the message with a call."""
+"""How many seconds a call waits for the message that contains it."""
 LIMIT = 30.0
 """The time limit for a decision, in seconds."""
 UNHEARD = "the shield did not receive the message with this call: wrap the messages in `guard.hear(...)`"
@@ -50,10 +50,10 @@ APPEND = "append-system-prompt"
 
 
 class Prompts:
-    """Submitted prompts with an unknown author.
+    """Finds out which submitted prompts the user wrote.
 
     The hook receives prompts from the host and from the program, which creates prompts when a subagent ends, a task is
-    due or a call continues. The program echoes only prompts from the host. Summaries look like echoes, but are never
+    due or a call continues. The program echoes only prompts from the host. A summary looks like an echo but is never
     submitted. So a prompt comes from the user if it was both submitted and echoed.
     """
 
@@ -67,7 +67,7 @@ class Prompts:
         self._before = min(self._before, len(self._submitted) - 1)
 
     def sent(self, content: str | Sequence[Any]) -> str | None:
-        """Process a message with the user's role. Return its text if the user wrote it."""
+        """Process a message with the user's role. Return its text if the user wrote the message."""
         blocks = [] if isinstance(content, str) else [each.text for each in content if isinstance(each, TextBlock)]
         text = content if isinstance(content, str) else "\n".join(blocks)
         if text not in self._submitted:
@@ -81,7 +81,7 @@ class Prompts:
 
     @property
     def is_open(self) -> bool:
-        """Whether this run has a prompt that may come from the user and has not been echoed yet."""
+        """Whether this run has a prompt that may come from the user but has not been echoed yet."""
         return any(not each.startswith(INJECTED) for each in list(self._submitted)[self._before :])
 
 
@@ -90,11 +90,11 @@ class HostHooks:
 
     def __init__(self) -> None:
         self._running: dict[str, int] = {}
-        """The number of host hooks that are running for a call."""
+        """The number of host hooks that are currently running for each call."""
         self._idle = anyio.Condition()
         self._changed: dict[str, list[Any]] = {}
         self._decided: dict[str, Any] = {}
-        """The arguments on which each decision was based."""
+        """The arguments in each decision."""
 
     def watched(self, hook: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap a host hook so that the decision waits for it. If the hook changes the call later, the call is
@@ -146,7 +146,7 @@ class HostHooks:
         return changed[0]
 
     def ran(self, id: str, given: Any) -> None:
-        """Record the arguments that a tool ran with."""
+        """Record the arguments with which a tool ran."""
         decided = self._decided.pop(id, given)
         if decided != given:
             log.error("a tool ran with arguments that were not checked: a hook in a settings file changed them")
@@ -184,8 +184,8 @@ class ShieldHooks:
     """Shields one conversation. Use the same object for the options and messages of all its runs.
 
     With `pauses`, a call that needs the user's confirmation or a reviewer's approval is deferred. The run ends, and its
-    result contains the call as `deferred_tool_use`. `asked` returns the prompts, and `confirm` and `approve` take the
-    answers. A client that resumes the session continues the call. With `instruct`, `protect` adds the shield's
+    result contains the call as `deferred_tool_use`. `asked` returns the prompts, and `confirm` and `approve` accept the
+    answers. To continue the call, resume the session with a client. With `instruct`, `protect` adds the shield's
     instructions to the system prompt.
     """
 
@@ -206,22 +206,22 @@ class ShieldHooks:
         self._patience = patience
         self._limit = limit
         self._turn: tuple[str, Any] | None = None
-        """The current message from the model, and the reason why its turn is still open."""
+        """The current message from the model, and why its turn is not complete yet."""
         self._heard: dict[str, anyio.Event] = {}
-        """For each call, an event that is set when the message with the call arrives."""
+        """For each call id, an event that is set when the message with the call arrives."""
         self._made: dict[str, _Made] = {}
-        """Calls that are allowed to run and have no result yet."""
+        """Allowed calls without a result."""
         self._advice: dict[str, str] = {}
         self._inner: dict[str, tuple[str, Asked]] = {}
-        """Calls of subagents that have no decision yet, each with its message, by call id."""
+        """Undecided calls of subagents, by call id, each with the message that contains it."""
         self._planned: set[str] = set()
         """Subagent messages whose calls have been decided."""
         self._agent = ""
-        """The inner agent that these hooks are for."""
+        """The inner agent that these hooks serve."""
         self._main: ShieldHooks | None = None
         self._host = HostHooks()
         self._order = anyio.Lock()
-        """Keeps the order of reports to the session."""
+        """A lock that keeps reports to the session in order."""
 
     def inner(self, agent: str) -> "ShieldHooks":
         """Return hooks for an inner agent in the same conversation. Its prompts come from your code or from another
@@ -253,13 +253,13 @@ class ShieldHooks:
         )
 
     async def asked(self, call: Any) -> list[Prompt]:
-        """Return the prompts of a deferred call. The list is empty if the host's hook deferred the call."""
+        """Return the prompts of a deferred call. The list is empty if one of the host's hooks deferred the call."""
         follower = await self._ready()
         waiting = await anyio.to_thread.run_sync(partial(follower.asked, call.id, call.name, call.input))
         return prompts(waiting) if waiting is not None else []
 
     async def confirm(self, prompt: Prompt, yes: bool, *, by: str = "") -> None:
-        """Report the user's answer to a card. `by` names the way the user answered, such as a button."""
+        """Report the user's answer to a card. `by` says how the user answered, such as with a button."""
         await anyio.to_thread.run_sync(partial(confirm, self.session, prompt, yes, by=by))
 
     async def approve(self, prompt: Prompt, yes: bool, *, by: str, note: str = "") -> None:
@@ -267,7 +267,7 @@ class ShieldHooks:
         await anyio.to_thread.run_sync(partial(approve, self.session, prompt, yes, by=by, note=note))
 
     async def hear(self, messages: AsyncIterable[Any]) -> AsyncIterator[Any]:
-        """Yield a run's messages and report them to the shield."""
+        """Yield the messages of a run, and report them to the shield."""
         async for message in messages:
             try:
                 await self._hear(message)
@@ -292,7 +292,7 @@ class ShieldHooks:
                     await self._in_turn(partial(self._hear_results, message))
                 is_sent = not message.parent_tool_use_id and (message.origin or {}).get("kind", "human") == "human"
                 if is_sent and (text := self._prompts.sent(message.content)) is not None and not self._agent:
-                    # If a message has several blocks, the SDK passes on only the text, not the pictures and files.
+                    # The SDK passes on only the text of a message with several blocks, without pictures and files.
                     await self._in_turn(partial(self._hear_user, text, whole=isinstance(message.content, str)))
             case ResultMessage():
                 deferred = message.deferred_tool_use
@@ -301,7 +301,7 @@ class ShieldHooks:
                 pass
 
     async def _ready(self) -> Follower:
-        """Return the follower after reading the conversation's log."""
+        """Return the follower once it has read the conversation's log."""
         if self._main is not None:
             return await self._main._ready()
         async with self._order:
@@ -332,7 +332,7 @@ class ShieldHooks:
             if id == deferred:
                 made.follower.interrupted(id, made.decision)
             else:
-                # The call may or may not have run.
+                # The call may or may not have taken effect.
                 made.follower.answered(id, "", captured=False, agent=made.agent)
         self.session.flush()
 
@@ -340,7 +340,7 @@ class ShieldHooks:
         text = "".join(block.text for block in message.content if isinstance(block, TextBlock))
         name = message.message_id or ""
         if self._turn is None or self._turn[0] != name or not name:
-            # Each part of a model response arrives as a separate message with the same id.
+            # Each block of a model response arrives as a separate message with the response's id.
             self._end_turn()
             self._turn = (name, self.session.turn(text))
             self._turn[1].__enter__()
@@ -373,12 +373,14 @@ class ShieldHooks:
         except Exception as error:
             decision = undecided(self.session.shield, tool, arguments, error)
         if decision.allowed:
-            # An empty answer does not skip the host's other checks.
+            # An empty answer leaves the host's permission checks in place.
             return {}
         return _deferred() if self._is_put(told, decision) else denied(decision.feedback)
 
     def _is_put(self, told: Any, decision: Decision) -> bool:
-        """Whether a call pauses for an answer. A subagent's call does not, because it could not continue."""
+        """Whether the call pauses for an answer. A subagent's call does not pause, because the subagent could not
+        continue it.
+        """
         if not self._pauses or told.get("agent_id"):
             return False
         return bool(prompts(decision)) and not is_declined(self.session, decision)
@@ -411,7 +413,8 @@ class ShieldHooks:
         beside = [each for id, (message, each) in self._inner.items() if message == name and id != call.id]
         tool = self.session.pack.schema.tools.get(call.tool)
         if name in self._planned and (tool is None or tool.effect == "write"):
-            # Other calls in the turn may have returned results that the subagent has not seen.
+            # Other calls in the turn may already have returned results, but the subagent had not seen them when it made
+            # this call.
             raise RuntimeError(LATE)
         if name:
             self._planned.add(name)

@@ -1,7 +1,7 @@
-"""Follows a conversation through a framework's history. Reports new messages to the session and decides each turn once.
+"""Follows a conversation through a framework's history, and decides the calls in each turn once.
 
-Each message is reported only once, even if it later disappears from the framework's history. `history` aligns the
-history with the reported messages.
+Each message is reported to the session only once, even if the message later disappears from the framework's history.
+`history` aligns the history with the reported messages.
 """
 
 import threading
@@ -34,7 +34,9 @@ from bylaw.trace.event import Call, Message, Result
 
 Arguments = Mapping[str, Any] | str
 Answers = Literal["all", "heard", "none"]
-"""Which of the user's answers to accept: all, none, or only answers to agent messages reported here."""
+"""Which of the user's answers to accept: all, none, or only answers to an agent message that was reported in this
+process.
+"""
 log = own_log()
 NAME_IT = "give each conversation a name, such as LangGraph's `thread_id`"
 INNER = " / "
@@ -42,49 +44,49 @@ INNER = " / "
 
 
 class Follower:
-    """A conversation in a framework. Several threads may use it."""
+    """Follows one conversation in a framework. Several threads may use it."""
 
     def __init__(
         self, session: LiveSession, *, is_linked: bool = False, answers: Answers = "all", makes_calls: bool = True
     ) -> None:
         """Set `is_linked` if another principal spoke earlier in the same history.
 
-        `answers` says which of the user's answers to accept. Without a conversation name, a request may be a repeat or
-        may come from an inner agent. Set `makes_calls` to False if the calls are made elsewhere.
+        `answers` says which of the user's answers to accept, because a request without a conversation name may be a
+        repeat or may come from an inner agent. Set `makes_calls` to False if the calls run outside this process.
         """
         self.session = session
         self._makes_calls = makes_calls
         self._answers = answers
         self._is_passing = is_linked
-        """Whether another principal has spoken since this conversation's last message."""
+        """Whether another principal has spoken since the last message of this conversation."""
         self._known = KnownMessages()
         self._planned: dict[str, Decision] = {}
-        """Decisions about calls in the last turn that have not run yet, by call id."""
+        """Decisions on calls in the last turn that have not started, by call id."""
         self._plans: set[tuple[str, str]] = set()
         """Messages from inner agents whose calls have been decided."""
         self._given: dict[str, str] = {}
-        """Maps a call id to the name of the last call with that id in the session."""
+        """Maps each call id to the session's name for the last call with that id."""
         self._names: set[str] = set()
         self._inner: set[str] = set()
         self._before: dict[str, str] = {}
-        """Maps the new id of a repeated call to its earlier id."""
+        """Maps the new id of a repeated call to its previous id."""
         self._answered: set[str] = set()
         self._unannounced: set[str] = set()
-        """Ids of calls that were decided before their message arrived."""
+        """Ids of calls that were decided before the message with the call arrived."""
         self._open: set[str] = set()
         """Names of allowed calls without a result."""
         self._past: set[str] = set()
-        """Names of calls without a result in the history."""
+        """Names of calls that have no result in the history."""
         self._running: dict[str, str] = {}
         """The tools that are running in this process, by call id."""
         self._foreign: dict[str, str] = {}
-        """The inner agent that made a call, by call id. Used only if a history that was passed as the user's belongs to
-        an inner agent.
+        """The inner agent that made a call, by call id. Used only if a history passed as the user's turns out to belong
+        to an inner agent.
         """
         self._foreign_heard: set[str] = set()
-        """The user messages in such histories of inner agents."""
+        """The user messages in histories that turned out to belong to an inner agent."""
         self._events = 0
-        """The number of session events that this process knows."""
+        """The number of session events that this process has processed."""
         self._lock = threading.RLock()
         self._recall()
 
@@ -94,12 +96,12 @@ class Follower:
             self._recall()
 
     def _recall(self) -> None:
-        """Mark all events from the log or from other workers as reported."""
+        """Treat all events from the log or from other workers as reported."""
         events = self.session.trajectory().events
         calls: dict[str, Call] = {}
         turns: dict[int, Known] = {}
         confirmed = -1
-        """The last turn in which the user answered a card shown by the host."""
+        """The last turn in which the user answered a card that the host had shown."""
         for step, event in enumerate(events):
             if isinstance(event, Result):
                 made = events[event.call] if event.call is not None else None
@@ -118,7 +120,7 @@ class Follower:
             if isinstance(event, Call):
                 calls[event.id] = event
         said = [event for event in events[self._events :] if isinstance(event, Message) and event.confirmation is None]
-        # Another worker passed the conversation to another principal.
+        # Another worker has passed the conversation on to another principal.
         last = [event.by for event in said[-2:] if not event.captured]
         self._is_passing = self._is_passing or last == ["agent", "user"]
         self._events = len(events)
@@ -142,7 +144,7 @@ class Follower:
             self._before[event.id] = before
             self._known.rename(id, before, event.id)
         elif not event.agent:
-            # Inner agents' calls are not in the history.
+            # The calls of inner agents are not in the history.
             known = self._of_turn(event.turn, turns)
             known.names[id] = event.id
             known.mark = replace(known.mark, calls=tuple(known.names))
@@ -158,8 +160,8 @@ class Follower:
         return turns[turn]
 
     def follow(self, parts: Sequence[Part]) -> None:
-        """Process the history so far. If the last turn has no results, decide its calls. Calls of earlier turns have
-        already run.
+        """Process the history so far. If the calls in the last turn have no results, decide them. Calls in earlier
+        turns have already run.
         """
         with self._lock:
             self.session.channel.reports_user = True
@@ -167,14 +169,14 @@ class Follower:
                 self._catch_up()
                 self._follow(parts)
             except Exception as error:
-                # The history is incomplete from here on, so calls that depend on it are not allowed.
+                # From here on, the history is incomplete, so calls that depend on it are not allowed.
                 tell(error, "a conversation could not be processed")
                 self.session.lacks = f"part of the conversation could not be read: {error}"
             finally:
                 self._events = self.session.length
 
     def leave(self) -> None:
-        """Record that another principal continues the history. That principal's messages are not reported here."""
+        """Record that another principal continues the history. The messages of that principal are not reported here."""
         with self._lock:
             if not self._is_passing and self._events:
                 self.session.unheard()
@@ -183,7 +185,7 @@ class Follower:
             self._is_passing = True
 
     def hear(self, context: Mapping[str, Any] | None) -> None:
-        """Continue with the principal of `context`. Messages of an earlier principal are not reported again."""
+        """Continue with the principal of `context`. Messages of earlier principals are not reported again."""
         with self._lock:
             if self.session.vouch(context or {}):
                 self._is_passing = True
@@ -200,14 +202,14 @@ class Follower:
             return id in self._inner
 
     def _pass_over(self, parts: Sequence[Part]) -> None:
-        """Skip everything except the current message from the user. The rest belongs to another principal or is already
-        in the log.
+        """Skip everything except the user's current message. The rest belongs to another principal or is already in the
+        log.
         """
         self._is_passing = False
         last = max((at for at, part in enumerate(parts) if isinstance(part, Heard)), default=len(parts))
         marks = [part.mark for part in parts[: last + 1] if isinstance(part, Heard | Turn)]
         if self._known and marks and self._known.place(marks)[0][-1] is not None:
-            # The last user message is an earlier one, because the user has not spoken yet.
+            # The user has not spoken yet, so the last user message is an earlier one.
             last = len(parts)
         self._known = KnownMessages()
         for part in parts[:last]:
@@ -253,13 +255,13 @@ class Follower:
         self._known.keep(marks, found, told, is_sure=gap is None)
 
     def _distrust(self) -> None:
-        """Ignore the user's latest answer, because another run may already have used it."""
+        """Ignore the user's latest answer, because another run may have used it already."""
         log.warning("the user's answers in a conversation without a name do not count: %s", NAME_IT)
         self.session.channel.reports_user = False
         self.session.unheard()
 
     def begin(self, id: str, tool: str, *, agent: str = "") -> None:
-        """Record that an allowed call runs in this process until `finish`."""
+        """Record that an allowed call is running in this process. The record ends with `finish`."""
         with self._lock:
             self._running[_inner(agent, id)] = tool
 
@@ -278,9 +280,10 @@ class Follower:
         return not any(call in self._running for mark in marks for call in mark.calls)
 
     def _follow_foreign(self, parts: Sequence[Part]) -> None:
-        """Follow a history with calls by an inner agent.
+        """Follow a history that contains the calls of an inner agent.
 
-        The user may have written its user messages in another run, so their wording is recorded as unknown.
+        Its user messages may be the user's own, from another run. So the session records a user message with unknown
+        wording.
         """
         heard = {part.words for part in parts if isinstance(part, Heard)}
         if not heard <= self._foreign_heard:
@@ -295,8 +298,9 @@ class Follower:
             self.plan(fresh, agent)
 
     def plan(self, calls: Sequence[Asked], agent: str, key: str = "") -> None:
-        """Decide the parallel calls in the message with the id `key`, which comes from an inner agent. The user does
-        not see the text of the message.
+        """Decide the parallel calls in the message of an inner agent. `key` is the message's id.
+
+        The user does not see the text of the message.
         """
         with self._lock:
             if key and (agent, key) in self._plans:
@@ -333,7 +337,7 @@ class Follower:
                     given = arguments if isinstance(arguments, str) else dict(arguments)
                     is_repeated = before in self._open and self._is_repeated(before, tool, arguments)
                     if is_repeated:
-                        # Another worker, or this worker before it stopped, may have made the call.
+                        # Another worker may have made the call, or this worker may have done so before it stopped.
                         self._lose(before)
                     if waiting is None:
                         self._unannounced.add(id)
@@ -351,7 +355,7 @@ class Follower:
     def result_of(self, id: str, tool: str, arguments: Arguments) -> Result | None:
         """Return the result of an earlier write with this id, because some frameworks repeat calls.
 
-        After the user's next message, the same id is a new call, because some models reuse ids.
+        After the user's next message, a call with the same id is a new call, because some models reuse ids.
         """
         with self._lock:
             declared = self.session.pack.schema.tools.get(tool)
@@ -368,13 +372,13 @@ class Follower:
             return result if result.captured and not result.error else None
 
     def asked(self, id: str, tool: str, arguments: Arguments, *, agent: str = "") -> Decision | None:
-        """Return the decision that asked a question about this call, if the question has no answer yet."""
+        """Return the decision that asked a question about this call, if the question is still unanswered."""
         with self._lock:
             self._catch_up()
             return self._waiting(self._id(agent, id), tool, arguments)
 
     def asked_before(self, id: str) -> list[Decision]:
-        """Return the decisions whose questions were answered before this call was repeated."""
+        """Return the decisions whose questions were answered before the framework repeated this call."""
         with self._lock:
             found, name = list[Decision](), self._given.get(id, "")
             while id not in self._planned and (name := self._before.get(name, "")):
@@ -386,7 +390,7 @@ class Follower:
         return waiting if waiting is not None and is_same(waiting, tool, arguments) else None
 
     def comes_back(self, id: str, tool: str, arguments: Arguments) -> bool:
-        """Whether this call is waiting for an answer, or continuing after one, in this process or another."""
+        """Whether this call is waiting for an answer or continues after an answer, in this process or in another."""
         with self._lock:
             if self.asked(id, tool, arguments) is not None:
                 return True
@@ -401,12 +405,12 @@ class Follower:
             self._planned.pop(self._id(agent, id), None)
 
     def planned(self, id: str, *, agent: str = "") -> Decision | None:
-        """Return the decision about a call that has not run yet."""
+        """Return the decision on a call that has not started."""
         with self._lock:
             return self._planned.get(self._id(agent, id))
 
     def interrupted(self, id: str, decision: Decision, *, agent: str = "") -> None:
-        """Interrupt an allowed call before it finishes.
+        """Record that an allowed call was interrupted.
 
         When the call is repeated, it continues, even in another worker.
         """
@@ -426,7 +430,7 @@ class Follower:
     def answered(
         self, id: str, content: Any, *, error: bool | None = None, captured: bool = True, agent: str = ""
     ) -> None:
-        """Report the result of a call as the agent sees it."""
+        """Report a call's result as the agent sees the result."""
         id = self._id(agent, id)
         with self._lock:
             name = self._given.get(id)
@@ -435,7 +439,7 @@ class Follower:
             try:
                 self._catch_up()
                 if name in self._answered:
-                    # Another worker may have repeated the call, so it may have run.
+                    # Another worker may have repeated the call, so the call may have run.
                     return
                 self._close(name)
                 self.session.result(plain(content), id=name, error=error, captured=captured)
@@ -448,9 +452,9 @@ class Follower:
             self._events = self.session.length
 
     def end(self) -> None:
-        """End a run and log the events since the last call.
+        """End a run, and log the events since the last call.
 
-        Calls that the framework holds back continue when they run.
+        Calls that the framework holds back continue when the framework runs them.
         """
         with self._lock:
             for id, decision in list(self._planned.items()):
@@ -472,7 +476,7 @@ class Follower:
         return decision
 
     def _id(self, agent: str, id: str) -> str:
-        """Return the id under which this follower stores a call. The call may come from an inner agent."""
+        """Return the id under which this follower stores a call, which may come from an inner agent."""
         return _inner(agent or self._foreign.get(id, ""), id)
 
     def _lose(self, name: str) -> None:
@@ -500,7 +504,7 @@ class Follower:
         """Report a message to the session. Return the names of its calls."""
         match part:
             case Heard(text, whole=whole):
-                # Another run was about to make these calls, so they are decided again.
+                # Another run was about to make these calls, so decide them again.
                 self._planned = {id: decision for id, decision in self._planned.items() if INNER in id}
                 for name in {*self.session.running, *self._past} if self._makes_calls else ():
                     if INNER not in name and name.partition("#")[0] not in self._running:
@@ -521,7 +525,7 @@ class Follower:
                 self.session.messages([{"role": "assistant", "content": text, "tool_calls": told}])
                 self._past.update(self._given[call.id] for call in calls)
         if not part.whole or part.words == NOT_TEXT:
-            # The user saw or heard something that the shield does not know.
+            # The user saw or heard content that the shield cannot read.
             self.session.unheard()
         self._unannounced.difference_update(call.id for call in part.calls)
         return {call.id: self._given[call.id] for call in part.calls}
@@ -540,7 +544,7 @@ class Follower:
 
 
 def _goes_on(before: Call | None, call: Call, confirmed: int) -> bool:
-    """Whether a refused call is repeated after its question was answered."""
+    """Whether a refused call is repeated because its question has been answered."""
     if before is None or not before.refused or (before.tool, before.arguments) != (call.tool, call.arguments):
         return False
     return call.turn == before.turn or (before.card is not None and before.turn < confirmed == call.turn - 1)
@@ -555,12 +559,14 @@ def _inner(agent: str, id: str) -> str:
 
 
 def tell(error: Exception, what: str) -> None:
-    """Log a user's error on one line, and any other error with its traceback."""
+    """Log an error: a user's error on one line, any other error with its traceback."""
     log.error("%s: %s", what, error, exc_info=None if isinstance(error, BylawError) else error)
 
 
 def undecided(shield: Host, tool: str, arguments: Mapping[str, Any] | str, error: Exception) -> Decision:
-    """Return the pack's decision for a call that could not be judged. An allowed call is always logged."""
+    """Return the pack's decision for a call that could not be checked. If the pack allows the call, this is always
+    logged.
+    """
     tell(error, f"no decision on {tool}")
     binding = Binding(shield.pack, shield.postures, tool)
     ground = binding.ground("", "call", binding.on_error(), str(error) or "it could not be checked")

@@ -1,11 +1,11 @@
-"""The shared parts of all adapters: named conversations, inner agents, pauses and decisions.
+"""The code that all adapters share: named conversations, inner agents, pauses and decisions.
 
-An inner agent is an agent that a tool runs. Its input is written by the outer agent, not the user, and the user does
-not see its text. Its calls are decided in the outer conversation, so one confirmation covers one write.
+An inner agent is an agent that a tool runs. The outer agent, not the user, writes its input, and the user does not see
+its text. Its calls are decided in the outer conversation, so that one confirmation covers one write.
 
-A call that needs a confirmation or approval pauses the framework, with one prompt for each write. The user confirms a
-card. A reviewer approves by name, but an approval is never the user's confirmation. The call is then repeated with the
-same id and arguments.
+If a call needs a confirmation or approval, it pauses the framework, with one prompt for each write. The user confirms a
+card, and a reviewer approves by name. An approval is never the user's confirmation. After the answer, the framework
+repeats the call with the same id and arguments.
 """
 
 import asyncio
@@ -36,12 +36,14 @@ class Prompt(Struct, frozen=True):
     """A question that must be answered before a call can run."""
 
     whom: Whom
-    """Who must answer: the `user`, or a reviewer (`person`)."""
+    """Who must answer: the `user` or a reviewer (`person`)."""
     text: str
     tool: str
     arguments: dict[str, Any]
     id: str
-    """The id of the card or approval. The answer must contain it, so that answers are not mixed up."""
+    """The id of the card or approval. The answer must contain this id, so that it cannot be taken for the answer to
+    another prompt.
+    """
 
 
 class Paused(Exception):
@@ -53,7 +55,7 @@ class Paused(Exception):
 
 
 def once(answer: Any) -> Callable[[Prompt], Any]:
-    """Return a function that stops the call and shows a prompt. A repeated call uses its answer once."""
+    """Return a function that stops the call and shows a prompt. When the call is repeated, it uses its answer once."""
     answers = [answer] if answer is not None else []
 
     def put(prompt: Prompt) -> Any:
@@ -65,7 +67,7 @@ def once(answer: Any) -> Callable[[Prompt], Any]:
 
 
 def prompts(decision: Decision) -> list[Prompt]:
-    """Return the prompts to answer before a call may run. The list is empty if the call may run already or can never
+    """Return the prompts to answer before a call can run. The list is empty if the call may already run or can never
     run.
     """
     if not decision.is_put:
@@ -80,8 +82,8 @@ def prompts(decision: Decision) -> list[Prompt]:
 
 
 def is_declined(session: LiveSession, decision: Decision) -> bool:
-    """Whether the user declined a card for this call, in any spelling, and has said nothing since. If so, do not ask
-    again.
+    """Whether the user declined a card for this call, however its arguments are written, and has said nothing since. If
+    so, do not ask again.
     """
     if decision.card is None:
         return False
@@ -103,7 +105,7 @@ def is_declined(session: LiveSession, decision: Decision) -> bool:
 
 
 def confirm(session: LiveSession, prompt: Prompt, yes: bool, *, by: str = "") -> None:
-    """Report the user's answer to a card. `by` names the way the user answered, such as a button."""
+    """Report the user's answer to a card. `by` says how the user answered, such as with a button."""
     if prompt.whom != "user":
         raise UsageError(f"`{prompt.tool}` waits for a reviewer, not for the user", hint="use `approve`")
     session.confirm(prompt.id, yes, by=by)
@@ -122,10 +124,11 @@ def approve(session: LiveSession, prompt: Prompt, yes: bool, *, by: str, note: s
 def decide(
     follower: Follower, call: Asked, put: Callable[[Prompt], Any] | None, *, agent: str = "", replays: bool = False
 ) -> Decision:
-    """Decide a call after asking its prompts. `put` returns an answer or ends the run for now.
+    """Decide a call after asking its prompts.
 
-    Without `put`, no question is asked. Each prompt is shown once. A framework that `replays` runs this whole function
-    again and expects the same prompts in the same order.
+    `put` shows a prompt, and returns the answer or ends the run for now. Without `put`, no question is asked. Each
+    prompt is shown once. A framework that `replays` runs this whole function again after an answer, and expects the
+    same prompts in the same order.
     """
     session, made = follower.session, (call.id, call.tool, call.arguments)
     if put is None:
@@ -158,7 +161,7 @@ def _next(decision: Decision, was_put: set[tuple[Whom, str]]) -> Prompt | None:
 
 
 def _answer(prompt: Prompt, put: Callable[[Prompt], Any]) -> Mapping[str, Any]:
-    """Return the answer to this prompt. Ignore answers to other prompts."""
+    """Return the answer to this prompt. Answers to other prompts are ignored."""
     while True:
         given = put(prompt)
         if isinstance(given, Mapping):
@@ -170,8 +173,8 @@ def _answer(prompt: Prompt, put: Callable[[Prompt], Any]) -> Mapping[str, Any]:
 
 
 def _is_signed(prompt: Prompt, answer: Mapping[str, Any]) -> bool:
-    """Whether the answer names its author, if this is required. Without the name of the reviewer, the prompt stays
-    open.
+    """Whether the answer names its author, if a name is required. If a reviewer's name is missing, the prompt stays
+    unanswered.
     """
     return prompt.whom != "person" or "approve" not in answer or bool(str(answer.get("by") or "").strip())
 
@@ -179,7 +182,7 @@ def _is_signed(prompt: Prompt, answer: Mapping[str, Any]) -> bool:
 def _take(session: LiveSession, prompt: Prompt, answer: Mapping[str, Any]) -> bool | None:
     """Process an answer: `{"id": ..., "confirm": True, "by": "app"}`, or `{"id": ..., "approve": False, "by": "ann"}`.
 
-    Return None if the answer is of the wrong kind. An approval is not a confirmation by the user.
+    Return None if the answer does not fit the prompt. For example, an approval does not answer a card for the user.
     """
     by, note = str(answer.get("by") or ""), str(answer.get("note") or "")
     yes = answer.get("confirm" if prompt.whom == "user" else "approve")
@@ -191,7 +194,7 @@ def _take(session: LiveSession, prompt: Prompt, answer: Mapping[str, Any]) -> bo
         else:
             approve(session, prompt, yes, by=by, note=note)
     except BylawError as error:
-        # The next decision on the call includes any changes made in the meantime.
+        # The next decision on the call takes into account any changes made in the meantime.
         tell(error, f"an answer about `{prompt.tool}` does not count")
         return None
     return yes
@@ -203,7 +206,7 @@ NO_KEY = "the call does not say which conversation it belongs to, so earlier loo
 FORGOTTEN = "the conversation was idle for so long that its look-ups are no longer known"
 Vouched = Mapping[str, Any] | None
 Context = Vouched | Callable[[Any], Vouched]
-"""The host's context: a fixed value, or a function of the run."""
+"""The host's context: a fixed value, or a function that takes the framework's run."""
 
 
 class Carried(Struct, eq=False):
@@ -224,7 +227,7 @@ _WITHIN: ContextVar[Carrying] = ContextVar("bylaw_within", default=())
 
 
 def begin(tool: str, id: str, follower: Follower, place: str = "") -> Token[Carrying]:
-    """Record that this task runs a call. Agents that the call starts are inner agents."""
+    """Record that this task runs a call. Agents started within the task are inner agents."""
     agent = inner_agent()
     follower.begin(id, tool, agent=agent)
     return _WITHIN.set((*_WITHIN.get(), Carried(tool, id, follower, agent, place)))
@@ -237,10 +240,10 @@ def end(token: Token[Carrying]) -> None:
 
 
 class Execution:
-    """Return a context manager for running an allowed call. It also works for coroutines.
+    """A context manager for running an allowed call, which also works in coroutines.
 
     After an exception of a type in `held`, the framework repeats the call. After an exception of a type in `reported`,
-    the history shows the outcome. After other exceptions, the call may or may not have run.
+    the history shows the outcome. After other exceptions, the call may or may not have taken effect.
     """
 
     def __init__(
@@ -285,18 +288,18 @@ class Execution:
 
 
 def carried() -> Carried | None:
-    """Return the innermost call in this task."""
+    """Return the innermost call that is running in this task."""
     return _WITHIN.get()[-1] if _WITHIN.get() else None
 
 
 def is_begun(id: str) -> bool:
-    """Whether this task runs the call with this id."""
+    """Whether this task is running the call with this id."""
     found = carried()
     return found is not None and found.id == id
 
 
 def inner_agent(id: str = "") -> str:
-    """Return the inner agent that runs in this task or requested a call, or an empty string for the main agent."""
+    """Return the name of the inner agent that runs in this task or requested a call. Empty for the main agent."""
     within = _WITHIN.get()
     if id and is_begun(id):
         within = within[:-1]
@@ -304,9 +307,9 @@ def inner_agent(id: str = "") -> str:
 
 
 def watch(owner: Any, name: str, watched: Callable[[Any], Any]) -> None:
-    """Wrap a framework method to shield agents inside a call.
+    """Wrap a framework method to shield agents that run inside a call.
 
-    Frameworks do not report that a tool runs an agent, and an inner agent must not act without the shield.
+    A framework does not report that a tool runs an agent, but inner agents must be shielded too.
     """
     given = getattr(owner, name)
     if not hasattr(given, "bylaw"):
@@ -318,9 +321,9 @@ def watch(owner: Any, name: str, watched: Callable[[Any], Any]) -> None:
 class Followers:
     """The conversations of a host, by key.
 
-    Conversations that are no longer in memory are read again. The context may differ between runs, and its
-    `signed_in_as` names the principal. If another principal continues the thread, a separate, linked conversation
-    begins. Consent, statements and approvals from the first principal are not valid there.
+    Conversations that are no longer in memory are read from the log or the history again. The context may differ
+    between runs, and its `signed_in_as` names the principal. If another principal continues the thread, a separate,
+    linked conversation begins. Consent, statements and approvals from the first principal are not valid there.
     """
 
     def __init__(
@@ -340,16 +343,16 @@ class Followers:
         self._passes_history = passes_history
         self._kept: OrderedDict[str, Follower] = OrderedDict()
         self._forgotten: set[str] = set()
-        """The conversations that are no longer in memory, if neither a log nor the host has their earlier calls."""
+        """Conversations dropped from memory whose earlier calls are neither in a log nor in the host's history."""
         self._speaking: dict[str, Follower] = {}
-        """The conversation of the most recent principal, by history key."""
+        """The conversation of the principal who spoke last, by history key."""
         self._lock = threading.Lock()
 
     def get(self, key: str, run: Any = None, *, unnamed: str = "") -> Follower:
         """Return the follower of a conversation.
 
-        Without a key, the conversation is separate and ignores answers from the user. If the context is a function, it
-        is called with `run`, the framework's run. `unnamed` distinguishes conversations without a key.
+        Without a key, the conversation is separate, and the user's answers are ignored in it. If the context is a
+        function, it is called with `run`, the framework's run. `unnamed` distinguishes conversations that have no key.
         """
         context = self._context(run) if callable(self._context) else self._context
         if not key and not self._passes_history:
@@ -390,21 +393,22 @@ class Followers:
         return follower
 
     def _session(self, name: str, context: Vouched) -> LiveSession:
-        """Return the conversation with this name, whoever its principal is."""
+        """Return the conversation with this name, for any principal."""
         lacks = FORGOTTEN if name in self._forgotten else ""
         session = self.shield.session(name, context=context, lacks=lacks)
         try:
             session.trajectory()
         except UsageError:
-            # The conversation already has a different context and keeps it.
+            # The conversation already has another context, which stays in force.
             session = self.shield.session(name, lacks=lacks)
             session.trajectory()
         return session
 
     def _is_same(self, ours: Mapping[str, Any], theirs: Vouched) -> bool:
-        """Whether two contexts have the same principal. If neither has a principal, compare the whole contexts.
+        """Whether two contexts have the same principal.
 
-        A host that passes only new messages may name the principal only once.
+        If neither context has a principal, compare the whole contexts. A host that passes only new messages may name
+        the principal just once.
         """
         if theirs is None or not self._passes_history:
             return goes_on(ours, theirs or {})
@@ -428,7 +432,7 @@ class Guard:
 
     @property
     def agent(self) -> str:
-        """The inner agent in this task, or an empty string for the main agent."""
+        """The name of the inner agent in this task, or an empty string for the main agent."""
         return self._agent or inner_agent()
 
     def decide(
@@ -458,7 +462,7 @@ class Guard:
         return follower, "", decide(follower, call, put, replays=replays)
 
     def outer(self, key: str, run: Any, agent: str) -> tuple[Follower, str]:
-        """Return the conversation and the name of an inner agent.
+        """Return the outer conversation, and the name of the inner agent in it.
 
         If the outer conversation is unknown or uses another pack, the agent gets a separate conversation without a user
         or a name.
@@ -477,7 +481,7 @@ class Guard:
         return self.shield.log is not None and self.shield.session(key).has_begun
 
     def end(self, key: str, run: Any, parts: Sequence[Part], *, unnamed: str = "") -> None:
-        """Report the end of a run and the agent's final message."""
+        """Report the end of a run, with the agent's final message."""
         if not self.agent:
             follower = self.followers.get(key, run, unnamed=unnamed)
             follower.follow(parts)
@@ -515,18 +519,18 @@ class Adapter:
 
     @property
     def instructions(self) -> str:
-        """The text to add to the system prompt. It is empty without `instruct` and for inner agents, which cannot ask
+        """The text to add to the system prompt. Empty without `instruct`, and for inner agents, because they cannot ask
         the user.
         """
         return "" if self._guard.agent else self._instructions
 
     def follower(self, conversation: str) -> Follower | None:
-        """Return the follower of the conversation that has this name in the framework."""
+        """Return the follower of the conversation with this framework name."""
         return self._guard.followers.known(conversation)
 
 
 def joined(prompt: str | None, instructions: str) -> str:
-    """Append instructions to a system prompt unless it contains them already."""
+    """Append the instructions to a system prompt, unless it already contains them."""
     if not prompt or not instructions:
         return prompt or instructions
     return prompt if instructions in prompt else f"{prompt}\n\n{instructions}"

@@ -1,8 +1,9 @@
 """Aligns a framework's history with the messages already reported.
 
 On each call, a framework passes its whole history, the end of it, a summary and the end, or only new messages. A
-message is recognised by its id or position. Text alone is not enough, because people repeat themselves. If a history
-ends early or differs from the reported messages, it has a gap, and earlier answers are no longer valid.
+message is recognised by its id or position. Its text alone is not enough, because people repeat themselves. If a
+history ends early or differs from the reported messages, it has a gap. The user's earlier answers are then no longer
+valid.
 """
 
 from collections import Counter
@@ -21,7 +22,7 @@ By = Literal["user", "agent"]
 NOT_TEXT = "(not text)"
 """The text for a message without text."""
 TAIL = 3
-"""At least this many messages at the end must match if the beginning of a history has changed."""
+"""If the beginning of a history has changed, at least this many messages at its end must match."""
 
 
 class Mark(Struct, frozen=True):
@@ -31,15 +32,15 @@ class Mark(Struct, frozen=True):
     text: str
     calls: tuple[str, ...] = ()
     key: str = ""
-    """The framework's id for the message, if it has one."""
+    """The framework's id for the message, or an empty string."""
 
     @property
     def said(self) -> str:
-        """The message's text with single spaces."""
+        """The message's text, with each run of white space replaced by one space."""
         return " ".join(self.text.split())
 
     def says_same(self, other: "Mark") -> bool:
-        """Whether two messages have the same role, calls and text, ignoring spaces."""
+        """Whether two messages have the same role, calls and text. White space in the text is ignored."""
         return self.by == other.by and self.calls == other.calls and self.said == other.said
 
 
@@ -59,9 +60,9 @@ class Asked(Struct, frozen=True):
 class Heard(Struct, frozen=True):
     text: str
     key: str = ""
-    """The framework's id for the message."""
+    """The framework's id for the message, or an empty string."""
     whole: bool = True
-    """False if the message also contained sound, a picture or a file."""
+    """False if the message also contained audio, a picture or a file."""
 
     @property
     def words(self) -> str:
@@ -78,11 +79,11 @@ class Turn(Struct, frozen=True):
     calls: tuple[Asked, ...] = ()
     key: str = ""
     whole: bool = True
-    """False if the message also contained sound, a picture or a file."""
+    """False if the message also contained audio, a picture or a file."""
 
     @property
     def words(self) -> str:
-        """The text of the turn, or a marker if it is only sound or pictures."""
+        """The text of the turn, or a marker if the turn contains only audio or pictures."""
         return self.text if self.text.strip() or self.calls else NOT_TEXT
 
     @property
@@ -106,13 +107,14 @@ class Summary(Struct, frozen=True):
 
 Part = Heard | Turn | Answered | Summary
 Piece = str | Asked | Answered | None
-"""Text, a call or a result in a message. None stands for unreadable content, such as sound or a picture."""
+"""Text, a call or a result in a message. None is unreadable content, such as audio or a picture."""
 
 
 def parts_of(by: By, pieces: Iterable[Piece], key: str = "", *, between: str = "\n") -> list[Part]:
-    """Convert the pieces of one message. `between` is put between texts.
+    """Convert the pieces of one message to parts. Texts are joined with `between`.
 
-    A user's text comes after the results. An agent's text comes before them, because some providers run tools.
+    In a user's message, the text comes after the results. In an agent's message, it comes before the results, because
+    some providers run tools themselves.
     """
     given = list(pieces)
     words = [piece for piece in given if isinstance(piece, str)]
@@ -127,7 +129,7 @@ def parts_of(by: By, pieces: Iterable[Piece], key: str = "", *, between: str = "
 
 
 def is_same(decision: Decision, tool: str, arguments: Mapping[str, Any] | str) -> bool:
-    """Whether a decision is about exactly this call."""
+    """Whether a decision concerns exactly this call."""
     given = as_object(arguments)
     if given is None:
         return decision.tool == tool and not decision.allowed
@@ -145,7 +147,9 @@ def as_object(arguments: Mapping[str, Any] | str) -> dict[str, Any] | None:
 
 
 def plain(content: Any) -> Any:
-    """Return a result as data. Framework objects become the text that the model sees."""
+    """Return a result as JSON-compatible data. If it contains framework objects, return the text that the model
+    sees.
+    """
     try:
         msgspec.json.encode(content)
     except (TypeError, ValueError, RecursionError):
@@ -154,12 +158,12 @@ def plain(content: Any) -> Any:
 
 
 def as_text(content: Any) -> str:
-    """Return a result in the form that the model reads."""
+    """Return a result as the text that the model reads."""
     return content if isinstance(content, str) else msgspec.json.encode(content, enc_hook=str).decode()
 
 
 class Alignment(Struct, frozen=True):
-    """Which messages of a history are new."""
+    """The messages of a history that are new."""
 
     places: tuple[int | None, ...]
     """For each message, the index of the matching known message, or None for a new message."""
@@ -204,7 +208,7 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
         gap = last + 1
         following = next((given[at] for at in said if at > last), None)
         if following is not None and following.by == "user" and given[last].by == "agent" and not given[last].calls:
-            # The user answers the agent's last known message, so report it again.
+            # The user answers the agent's last known message, so report the answer again.
             gap = last
         elif following is None and (changed := _changed(known, given)) is not None:
             gap = changed
@@ -216,16 +220,18 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
 
 
 def _once(marks: Sequence[Mark]) -> list[Mark]:
-    """Remove consecutive duplicates. A message with calls needs an id to be removed, because some models reuse call
-    ids.
+    """Remove consecutive duplicates. A message with calls is removed only if it has an id, because some models reuse
+    call ids.
     """
     copies = {at for at, (one, other) in enumerate(pairwise(marks), 1) if one == other and (one.key or not one.calls)}
     return [Mark(mark.by, "") if at in copies else mark for at, mark in enumerate(marks)]
 
 
 def _is_cut(known: Sequence[Word], words: Sequence[Word]) -> bool:
-    """Whether a history was shortened. A shortened history starts with the first known messages or with a summary as a
-    user message, and ends with the last known messages.
+    """Whether a history was shortened: its beginning was cut or replaced by a summary.
+
+    A shortened history starts with the first known messages, or with a user message that contains a summary. It ends
+    with the last known messages.
     """
     same = 0
     while same < min(len(known), len(words)) and known[-same - 1] == words[-same - 1]:
@@ -244,7 +250,7 @@ def _word(mark: Mark, ids: Mapping[str, Mark], shows_calls: bool) -> Word:
 def _placed(
     known: Sequence[Mark], given: Sequence[Mark], last: int, heard: Mapping[int, Word], said: Mapping[int, Word]
 ) -> list[int | None]:
-    """Match messages to known ones backwards from the last known text. After that text, match only calls."""
+    """Match messages to known messages, backwards from the last known text. After that text, match only calls."""
     places: list[int | None] = [None] * len(given)
     free = dict.fromkeys(reversed(range(len(known))))
 
@@ -276,7 +282,7 @@ def _first(places: Sequence[int | None]) -> int:
 
 
 def _has_moved(known: Sequence[Mark], given: Sequence[Mark], places: Sequence[int | None], told: Set[int]) -> bool:
-    """Whether one of several new user messages may be an old message that has moved."""
+    """Whether one of several new user messages may be a known message at a new position."""
     fresh = [given[at] for at in told if given[at].by == "user"]
     gone = {mark.said for at, mark in enumerate(known) if mark.by == "user" and at not in places}
     return len(fresh) > 1 and any(not mark.key and mark.said in gone for mark in fresh)
@@ -298,7 +304,7 @@ def _with_trusted_keys(known: Sequence[Mark], given: Sequence[Mark]) -> tuple[li
         false = {
             each.key for each in given if each.key in shared and by == "agent" and not before[each.key].says_same(each)
         }
-        # A known message without its id is identified by its text.
+        # If a known message appears without its id, it is identified by its text.
         loose = {mark.said for mark in given if mark.by == by and not mark.key}
         for side, count in zip(sides, counts, strict=True):
             for at, mark in enumerate(side):
@@ -310,17 +316,19 @@ def _with_trusted_keys(known: Sequence[Mark], given: Sequence[Mark]) -> tuple[li
 
 
 def _gap_before_strangers(given: Sequence[Mark]) -> int | None:
-    """Return the position of the gap in an unknown history. There is no gap if its only user message is new."""
+    """Return the position of the gap in a history without known messages. There is no gap if its only user message is
+    new.
+    """
     users = [at for at, mark in enumerate(given) if mark.by == "user"]
     if not users:
         return 0 if given else None
     turns = [at for at in range(users[-1]) if given[at].by == "agent"]
-    # In an unknown history, only the position of the last exchange is certain.
+    # In such a history, only the position of the last exchange is certain.
     return turns[-1] if turns else users[-1] if len(users) > 1 else None
 
 
 class Known(Struct):
-    """A message that the session knows."""
+    """A message that the session contains."""
 
     mark: Mark
     names: dict[str, str] = field(default_factory=dict[str, str])
@@ -342,14 +350,14 @@ class KnownMessages:
         return known
 
     def rename(self, id: str, before: str, name: str) -> None:
-        """Change the name of a call in the session."""
+        """Change the name under which the session knows a call."""
         for known in reversed(self._all):
             if known.names.get(id) == before:
                 known.names[id] = name
                 return
 
     def place(self, marks: list[Mark]) -> tuple[list[Known | None], frozenset[int], int | None]:
-        """Return the known message for each mark, the marks to report, and the position of a possible gap."""
+        """Return the known message for each mark, the indices of marks to report, and the position of a gap, if any."""
         before, found, count = self._last
         if before and count == len(self._all) and marks[: len(before)] == before:
             fresh = range(len(before), len(marks))
@@ -359,7 +367,9 @@ class KnownMessages:
         return [None if place is None else self._all[place] for place in places], aligned.told, aligned.gap
 
     def keep(self, marks: list[Mark], found: Sequence[Known | None], told: Set[int], *, is_sure: bool) -> None:
-        """Remember the reported messages. After a gap, remember the whole history to recognise it next time."""
+        """Remember the reported messages. After a gap, remember the whole history, so that it is recognised next
+        time.
+        """
         shown = [each for at, each in enumerate(found) if each is not None and (at in told or not is_sure)]
         there = {id(each) for each in shown}
         self._all = [each for each in self._all if id(each) not in there] + shown

@@ -1,7 +1,7 @@
 """The shield as middleware for LangChain agents, and so also for LangGraph. Extra `langchain`.
 
-The history is in the agent's own state, so the shield knows it after a restart and in another worker. An agent inside
-another agent's tool is an inner agent. Its calls are decided in the outer conversation.
+The shield reads the history from the agent's own state, so it also works after a restart and in another worker. An
+agent inside another agent's tool is an inner agent. Its calls are decided in the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -41,7 +41,7 @@ from bylaw.trace.recorded_value import plain_text, read_content
 from bylaw.trace.transcript import is_users
 
 AGAIN = 2
-"""Without a log, how many other workers may have shown a prompt before the agent gets a message instead."""
+"""How many other workers may show a prompt again before the agent gets a message instead. Used only without a log."""
 ELSEWHERE = (
     "the answer to a card went to a different `ShieldMiddleware` from the one that showed the card, and neither has a "
     "log: use a single `ShieldMiddleware` for all requests, or give the shield of each one a `log`"
@@ -81,7 +81,7 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         self._asking = threading.Lock()
 
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
-        """Add the instructions, and record that this process started the thread's calls."""
+        """Add the instructions, and record that this process requested the thread's calls."""
         self._begin_thread(request)
         return handler(self._instructed(request))
 
@@ -107,7 +107,7 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
                 self._begun.pop(next(iter(self._begun)), None)
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """Run the call, or answer in the tool's place."""
+        """Run the call, or return a message in place of its result."""
         follower, agent, decision = self._decide(request)
         if isinstance(decision, Result) or not decision.allowed:
             return _told(request, decision)
@@ -163,8 +163,9 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
     def _put(self, thread: str) -> Callable[[Prompt], Any]:
         """Return a function that shows a prompt through an interrupt.
 
-        The graph then repeats the node and passes all earlier answers to its interrupts in order. They include answers
-        to other prompts and to calls of other threads.
+        After the interrupt, the graph repeats the node, and passes all earlier answers to the node's interrupts in
+        order. An answer may belong to another prompt or to a call from another thread, so each answer is matched to its
+        prompt.
         """
         answers = self._answers.setdefault(thread, {})
 
@@ -190,8 +191,8 @@ def _workers(answers: Iterable[str]) -> set[str]:
 
 
 def _begun_elsewhere(parts: list[Part]) -> list[Part]:
-    """Mark calls that may have started before a restart or in another worker. In the new decision, they are calls that
-    may have run.
+    """Mark calls that may have started before a restart or in another worker, so that the new decision treats them as
+    calls that may have run.
     """
     answered = {part.id for part in parts if isinstance(part, Answered)}
     turn = next((part for part in reversed(parts) if isinstance(part, Turn)), None)
@@ -213,9 +214,9 @@ def _kept(follower: Follower, agent: str, request: Any, decision: Decision, resu
 
 
 def _disowned(result: Any, known: list[Any]) -> Any:
-    """Mark user messages that a tool adds to the history.
+    """Mark the user messages that a tool adds to the history, because a tool may pass the history to another agent.
 
-    A tool may pass the history on to another agent. The user's own messages in the history stay unmarked.
+    The user's own messages stay unmarked.
     """
     if isinstance(result, list | tuple):
         return [_disowned(each, known) for each in result]
@@ -262,7 +263,9 @@ def _asked(request: Any) -> Asked:
 
 
 def _told(request: Any, answer: Decision | Result) -> ToolMessage:
-    """Return the message in place of the tool's result: the reason for stopping the call, or its earlier result."""
+    """Return the message in place of the tool's result: the reason why the call was stopped, or the call's earlier
+    result.
+    """
     call = request.tool_call
     about: Any = {"tool_call_id": call["id"], "name": call["name"]}
     if isinstance(answer, Result):
@@ -301,8 +304,8 @@ def _thread(runtime: Any) -> str:
 def _first(messages: list[Any]) -> str:
     """Identify a conversation without a thread by its message ids up to the last user message.
 
-    LangGraph gives messages unique ids. A host may reuse one message object in all conversations, so a single id is not
-    enough. A host's own sequential ids do not identify a conversation.
+    LangGraph gives messages unique ids. A host may reuse one message object in all conversations, so the id of a single
+    message is not enough. A host's own sequential ids do not identify a conversation.
     """
     last = max((at for at, each in enumerate(messages) if isinstance(each, HumanMessage)), default=0)
     ids = [str(getattr(each, "id", None) or "") for each in messages[: last + 1]]
@@ -345,7 +348,7 @@ def _turn(message: Any, *calls: Asked) -> Turn:
 
 
 def _watch(config: Any, pack: Pack) -> None:
-    """Stop other tools from running inside a tool without a decision."""
+    """Stop tools that another tool runs without a decision."""
     given = config.get("callbacks")
     if any(isinstance(each, _Watch) for each in getattr(given, "handlers", given or ())):
         return
@@ -372,7 +375,7 @@ class _Watch(BaseCallbackHandler):
         declared = self._pack.schema.tools.get(name)
         is_write = declared is not None and declared.effect == "write"
         if current is not None and _place(metadata) == current.place and not is_write:
-            # The decision also covers tools that this tool uses.
+            # The decision on this tool also covers the tools that it uses.
             return
         outer = f"inside `{current.tool}`" if current is not None else "inside another tool"
         hint = "add the middleware to the inner agent too: `create_agent(..., middleware=[ShieldMiddleware(shield)])`"

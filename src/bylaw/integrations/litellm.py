@@ -1,8 +1,8 @@
 """The shield as a LiteLLM guardrail, for the library and the gateway. Extra `litellm`.
 
-LiteLLM asks the model, and its caller runs the tools. So calls are decided when the model's answer arrives. A stopped
-call never reaches the caller. Instead, the model gets the reason as the tool's result and is asked again. The caller's
-history lacks this exchange, so the guardrail inserts it into later requests.
+LiteLLM calls the model, and LiteLLM's caller runs the tools. So calls are decided when the model's answer arrives, and
+a stopped call never reaches the caller. Instead, the model gets the reason as the tool's result and is asked again. The
+caller's history lacks this exchange, so the guardrail inserts it into later requests.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -30,9 +30,9 @@ from bylaw.trace.readers.parts import heard, is_all_words
 from bylaw.trace.recorded_value import plain_text
 
 ROUNDS = 8
-"""The model is not asked again after this many consecutive answers without an allowed tool call."""
+"""The maximum number of consecutive answers without an allowed tool call. The model is then not asked again."""
 KEPT = 10_000
-"""The number of exchanges to keep for the histories of callers."""
+"""The number of exchanges to keep for insertion into callers' histories."""
 ONE_ANSWER = "the shield can check only one answer per request"
 CHATS = {CallTypes.completion, CallTypes.acompletion}
 _CALLERS = (
@@ -44,7 +44,7 @@ _CALLERS = (
 )
 """Metadata from the gateway or the caller that identifies the sender of a request."""
 _OURS = ("litellm_logging_obj", "litellm_call_id", "litellm_trace_id")
-"""Fields that differ between requests."""
+"""Request fields that LiteLLM sets and that differ between requests."""
 _round: ContextVar[int] = ContextVar("bylaw_litellm_round", default=0)
 
 
@@ -61,12 +61,12 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         hooks = [GuardrailEventHooks.pre_call, GuardrailEventHooks.post_call]
         super().__init__(shield, context=context, **{**more, "event_hook": hooks, "default_on": True})
         self._unseen: OrderedDict[str, list[dict[str, Any]]] = OrderedDict()
-        """Exchanges that the caller has not seen. The key is the earlier messages or the call next to the exchange."""
+        """Exchanges that the caller has not seen, keyed by the earlier messages or by the adjacent call."""
         self._notes: OrderedDict[str, str] = OrderedDict()
         """Advice about allowed calls, by call id. Appended to their results."""
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
-        """Insert earlier exchanges. Reject requests that cannot be shielded."""
+        """Insert earlier exchanges into a request. Reject a request that cannot be shielded."""
         if call_type not in CHATS:
             if kwargs.get("tools") and call_type is not None:
                 raise UsageError(
@@ -83,7 +83,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
                 raise UsageError("a streamed call cannot be stopped", hint=hint)
             if body.get("n") not in (None, 1):
                 raise UsageError(ONE_ANSWER, hint="remove `n`")
-            # No guardrail sees an answer from LiteLLM's cache.
+            # LiteLLM does not show answers from its cache to guardrails.
             kwargs["cache"] = {**(kwargs.get("cache") or {}), "no-cache": True}
         kwargs["messages"] = self._whole(_scope(kwargs), self._own(kwargs.get("messages") or []))
         if (told := self.instructions) and not _told(kwargs, "bylaw_agent"):
@@ -156,7 +156,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         return [guard.decide(key, request, parts, call)[2] for call in calls]
 
     def _whole(self, scope: str, messages: Sequence[Any]) -> list[Any]:
-        """Return the messages that the model has seen."""
+        """Return the messages as the model has seen them."""
         found: list[Any] = []
         for message in messages:
             while unseen := self._unseen.get(scope + _digest(found)):
@@ -195,7 +195,7 @@ def _told(request: Mapping[str, Any], name: str) -> str:
 
 
 def _scope(request: Mapping[str, Any]) -> str:
-    """Return a key for a conversation and its caller. It is empty without a session id, because messages cannot
+    """Return a key for a conversation and its caller. Empty without a session id, because messages alone do not
     identify a conversation.
     """
     session = _told(request, "session_id")

@@ -34,7 +34,7 @@ PASSED_ON: Any = (
     ("resources/unsubscribe", mcp_types.UnsubscribeRequestParams, mcp_types.UnsubscribeRequest, mcp_types.EmptyResult),
     ("completion/complete", mcp_types.CompleteRequestParams, mcp_types.CompleteRequest, mcp_types.CompleteResult),
 )
-"""The methods of the server, with their parameter, request and answer types."""
+"""The server methods that are passed on, with their parameter, request and answer types."""
 
 
 def proxy(
@@ -51,9 +51,10 @@ def proxy(
     """Return a server that passes everything to `upstream` (a URL, a transport or a server) except stopped calls.
 
     While the shield is starting, only handshakes are answered. A call can name its conversation in a header, in its
-    `_meta`, or in the argument `key_argument`. They are checked in this order, and `conversation` is the default.
-    Proxies with the same `state_key` (at least 32 bytes) can continue each other's waiting calls. `tools` is a file of
-    accepted tool descriptions. With `hides`, tools that the user's request cannot need are left out of the list.
+    `_meta`, or in the argument `key_argument`. These places are checked in this order, and `conversation` is the
+    default. Proxies with the same `state_key` (at least 32 bytes) can continue each other's waiting calls. `tools` is a
+    file of accepted tool descriptions. With `hides`, tools that the user's request cannot need are left out of the
+    list.
     """
     fronts = Fronts()
     links = Links(upstream, fronts)
@@ -86,7 +87,7 @@ def proxy(
 
 
 def upstream(where: str | tuple[str, ...]) -> Any:
-    """Return the server behind the proxy, given as a URL or as a command that starts one server for all calls."""
+    """Return the server behind the proxy, from its URL or from a command. A command starts one server for all calls."""
     if isinstance(where, str):
         return by_url(where)
     command, *arguments = where

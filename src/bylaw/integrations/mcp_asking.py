@@ -1,9 +1,9 @@
 """Asks the user through MCP elicitation: a card to confirm, or a form for facts that only the user knows.
 
-The client shows the question to the user. The agent cannot see or answer it. Without sessions (2026-07-28), the
-response to a call contains the question, and the client repeats the call with the user's answer. The SDK seals the
-state of earlier rounds and binds it to the tool and its arguments. Another proxy with the same key can then continue
-the call.
+The client shows the question to the user. The agent can neither see nor answer the question. Without sessions
+(2026-07-28), the response to a call contains the question, and the client repeats the call with the user's answer. The
+SDK seals the state of earlier rounds and binds it to the tool and its arguments. Another proxy with the same key can
+then continue the call.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -30,7 +30,7 @@ FORM = {
     "required": ["answer"],
 }
 OURS = "bylaw"
-"""The key of the question from Bylaw among the questions of a call."""
+"""The key under which the question from Bylaw appears among the questions of a call."""
 _MARK = "bylaw:"
 
 
@@ -46,9 +46,9 @@ def can_ask(request: Any) -> bool:
 
 
 def question_for_user(decision: Decision) -> str:
-    """Return a question that only the user can answer, other than a confirmation.
+    """Return a question, other than a confirmation, that only the user can answer.
 
-    Return an empty text if the call is also denied.
+    Return an empty text if the call is denied anyway.
     """
     if decision.answer != "ask":
         return ""
@@ -89,7 +89,9 @@ async def elicited(request: Any, form: mcp_types.ElicitRequestFormParams) -> Any
 
 
 def take(session: LiveSession, answer: Any, *, question: str, card: str) -> bool:
-    """Process the user's answer: text for a question, yes or no for a card. Return False if the user did not answer."""
+    """Process the user's answer: a text for a question, or yes or no for a card. Return False if the user did not
+    answer.
+    """
     if question:
         if (said := as_words(answer)) is None:
             return False
@@ -103,21 +105,21 @@ def take(session: LiveSession, answer: Any, *, question: str, card: str) -> bool
 
 
 class Round(Struct, frozen=True, omit_defaults=True):
-    """The state of a call after earlier rounds."""
+    """The state of a call after earlier rounds of questions."""
 
     call: str = ""
     """The id of an allowed call whose server needs more input."""
     question: str = ""
     card: str = ""
-    """The text of the question, or the id of the card."""
+    """The text of the question, or the id of the card, that the user was asked."""
     times: int = 0
     state: str | None = None
-    """State from the server, to be returned to it."""
+    """State from the server, which must be returned to the server."""
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
     """The client's answers to the server's questions."""
 
     def asking(self, decision: Decision) -> "Round | None":
-        """Return the round with a question or a card for the user, or None if neither helps."""
+        """Return a round that asks the user a question or shows a card. Return None if neither would help."""
         if question := question_for_user(decision):
             return Round("", question, "", self.times + 1, self.state, self.answers)
         if decision.card is not None:
@@ -130,8 +132,8 @@ class Round(Struct, frozen=True, omit_defaults=True):
         return mcp_types.ElicitRequestFormParams(message=decision.card.text, requested_schema=CARD)
 
     def asks(self, decision: Decision) -> InputRequiredToolResult | None:
-        """Return the response that asks the user first. Return None if the user was already asked or if asking would
-        not help.
+        """Return a response that asks the user first. Return None if the user was already asked or if asking would not
+        help.
         """
         asking = self.asking(decision)
         if asking is None or asking.times > MOST_QUESTIONS:
@@ -139,7 +141,7 @@ class Round(Struct, frozen=True, omit_defaults=True):
         return _required({OURS: mcp_types.ElicitRequest(params=asking.form(decision))}, asking)
 
     def goes_on(self, call: str, answer: InputRequiredToolResult) -> InputRequiredToolResult:
-        """Return the question from the server and its call."""
+        """Return the response with the server's own question, to continue its call."""
         asked = answer.input_required
         return _required(asked.input_requests, Round(call, state=asked.request_state))
 
@@ -155,7 +157,9 @@ def needs_rounds(request: Any) -> bool:
 
 
 def take_round(request: Any) -> tuple[Round, mcp_types.ElicitResult | None]:
-    """Return the round of a call and the answer to the question from Bylaw. Pass on answers for the server."""
+    """Return the round of a call and the user's answer to the question from Bylaw. Answers for the server are passed
+    on.
+    """
     params = request._srctx.params if request is not None else None
     given = params.get("requestState") if isinstance(params, Mapping) else None
     if not isinstance(params, MutableMapping) or not (isinstance(given, str) and given.startswith(_MARK)):

@@ -26,16 +26,16 @@ FIRST = "the first listing"
 INSTRUCTIONS = "(server instructions)"
 """The name for the server's instructions in the list of tools. Tool names contain no spaces."""
 MOST = 10_000
-"""The maximum number of tools to show."""
+"""The maximum number of tools in the list for the agent."""
 WAITING = 10
 """The maximum number of descriptions of one tool that may wait for review.
 
 Additional descriptions are dropped, but the tool still needs approval.
 """
 NAME = 200
-"""The maximum length of a name in messages."""
+"""The maximum length of a tool's name in messages."""
 _SAID = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
-"""The parts of a description that agents and hosts use."""
+"""The fields of an MCP tool's description that agents and hosts use."""
 log = own_log()
 
 
@@ -48,7 +48,7 @@ class Told(Struct, frozen=True):
 
 class Known(Struct, frozen=True):
     accepted: tuple[Told, ...] = ()
-    """The accepted descriptions. The agent sees the last one."""
+    """The accepted descriptions. The agent sees the most recent one."""
     waiting: tuple[Told, ...] = ()
 
 
@@ -57,7 +57,7 @@ class Book(Struct, frozen=True):
 
 
 class Catalogue:
-    """The tools of one server. Without a file, they are lost when the process ends."""
+    """The accepted tools of one server. Without a file, they are lost when the process ends."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
@@ -94,14 +94,14 @@ class Catalogue:
                     break
                 known = tools[name] = self._told(name, tools.get(name, Known()), each, is_open=self._is_open)
                 if known.accepted:
-                    # Other fields may come from the current listing.
+                    # Fields other than those of the description may come from the current listing.
                     is_accepted = digest_of(each) in {old.digest for old in known.accepted}
                     shown.setdefault(name, dict(each) if is_accepted else known.accepted[-1].tool)
             self._is_open &= not listed
             return list(shown.values())
 
     def instructions(self, text: str) -> str:
-        """Return the server instructions for the agent: the first ones, or the last accepted ones."""
+        """Return the server instructions for the agent: the first, or the most recently accepted."""
         with self._changing() as tools:
             said = {"name": INSTRUCTIONS, "description": text}
             known = self._told(INSTRUCTIONS, tools.get(INSTRUCTIONS, Known()), said, is_open=True)
@@ -110,7 +110,7 @@ class Catalogue:
 
     @contextmanager
     def _changing(self) -> Generator[dict[str, Known]]:
-        """Open the tools by name and save changes afterwards."""
+        """A context manager that yields the tools by name, and saves changes afterwards."""
         with self._lock:
             if self._file is not None and (stamp := _stamp(self._file)) != self._stamp:
                 self._read(self._file, stamp)
@@ -149,7 +149,7 @@ class Catalogue:
                 found[name] = (
                     f"the server's description of this tool has not been accepted ({known.waiting[-1].digest}, {was})"
                 )
-        # Other threads read this.
+        # Update first and delete afterwards, because other threads read these reasons.
         self.doubts.update(found)
         for name in [name for name in self.doubts if name not in found]:
             del self.doubts[name]
@@ -166,7 +166,7 @@ class Catalogue:
 
 
 def digest_of(tool: Mapping[str, Any]) -> str:
-    """Return the digest of the parts that agents use. Key order does not matter."""
+    """Return the digest of the fields that agents use. The order of keys does not matter."""
     said = {part: tool.get(part) for part in _SAID if tool.get(part) is not None}
     return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()[:16]
 

@@ -1,6 +1,7 @@
 """Answers a client's handshake immediately, while the pack loads and the server behind the proxy starts.
 
-Clients wait ten seconds for a handshake, and some never recover from a timeout. Other requests wait for the shield.
+Clients wait ten seconds for the answer, and some never recover from a timeout. All other requests wait until the shield
+is ready.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -35,19 +36,23 @@ TURN = "bylaw/turn"
 see each other's results.
 """
 AGENT = "bylaw/agent"
-"""The inner agent that makes the call. It has seen only its own results, and its input is not the user's message."""
+"""The inner agent that makes the call. Its input is not the user's message, and the only results it has seen are its
+own.
+"""
 CONTEXT = "bylaw/context"
-"""The client's context, such as `{"signed_in_as": "C1"}`. Another principal has a separate conversation."""
+"""The client's context, such as `{"signed_in_as": "C1"}`. Each principal has a separate conversation."""
 MESSAGES = "bylaw/messages"
-"""User and assistant messages since the last call, as chat messages. They may repeat. Without them, rules about
-messages stay undecided. Leave out calls and results, because the proxy sees them itself.
+"""User and assistant messages since the last call, as chat messages.
+
+Messages may be repeated. Without messages, rules about messages stay undecided. Leave out calls and results, because
+the proxy sees them itself.
 """
 NAME = 300
-"""The maximum length of the name of a conversation or an agent."""
+"""The maximum length of a conversation's or an agent's name."""
 _TALK = {"role", "content", "name", "id", "timestamp", "type"}
 """The fields of a text-only message."""
 _NOTES = ("system", "developer")
-"""The roles of instructions and of summaries of earlier messages, which no participant wrote."""
+"""The roles of messages that no participant wrote: instructions, and summaries of earlier messages."""
 
 
 def name_in(given: Any, of: str) -> str:
@@ -57,7 +62,7 @@ def name_in(given: Any, of: str) -> str:
 
 
 def context_in(given: Any, where: str) -> dict[str, Any]:
-    """Return the context with this name. JSON text is decoded."""
+    """Return the context stored under this name in a request. JSON text is decoded."""
     if isinstance(given, str):
         try:
             read = msgspec.json.decode(given)
@@ -88,7 +93,7 @@ def turn_in(meta: Mapping[str, Any]) -> str | None:
 
 
 def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
-    """Return the messages of the user and the agent, or None if the call has no messages."""
+    """Return the messages of the user and the agent in the call. None if the call carries no messages."""
     if MESSAGES not in meta:
         return None
     messages = meta[MESSAGES]
@@ -131,7 +136,7 @@ def _talk(message: Any) -> str | None:
 
 
 def _part(part: Any) -> str | None:
-    """Return the text of a message part. It is empty for a picture or a file, and None for any other part."""
+    """Return the text of a message part. Empty for a picture or a file, and None for any other part."""
     match part:
         case {"type": "text" | "input_text" | "output_text", "text": str(text)} if not part.get("name"):
             return text
@@ -153,7 +158,7 @@ _HANDSHAKES = ("initialize", "server/discover")
 
 
 class Gate(Middleware):
-    """Answers handshakes immediately, and other requests through the shield once it is ready."""
+    """Answers handshakes immediately. Passes other requests through the shield once it is ready."""
 
     def __init__(self, shield: "Shield | Future[Shield]", make: Callable[[Shield], Middleware], fronts: Fronts) -> None:
         self._shield, self._make, self._fronts = shield, make, fronts
@@ -166,7 +171,9 @@ class Gate(Middleware):
         return await saying_whose(context, partial(shielded, call_next=call_next))
 
     async def on_request(self, context: Any, call_next: Any) -> Any:
-        """Register the client of a handshake, because the server may ask it a question when its session begins."""
+        """Register the client of a handshake, because the server may ask that client a question when its session
+        begins.
+        """
         request = request_of(context)
         if request is None:
             return await call_next(context)
@@ -199,9 +206,9 @@ class Gate(Middleware):
 
 
 class Introduction(ProxyMetadataMiddleware):
-    """Adds the server's introduction to a handshake if it arrives in time.
+    """Adds the server's introduction to the answer to a handshake, if the introduction arrives in time.
 
-    fastmcp waits for the server without a time limit. It has no setting for this wait or for the forwarded
+    fastmcp waits for the server without a time limit, and has no setting for this wait or for the forwarded
     instructions.
     """
 
@@ -225,8 +232,8 @@ class Introduction(ProxyMetadataMiddleware):
     def _updates(self, result: Any, upstream: Any) -> dict[str, Any]:
         """Return the accepted server instructions, because the model reads them like descriptions.
 
-        The shield's own instructions follow if the pack has loaded. They do not tell the agent what to say, because MCP
-        does not transport messages.
+        If the pack has loaded, the shield's own instructions follow. They do not prescribe messages to the user,
+        because messages do not pass through MCP.
         """
         updates = super()._updates(result, upstream)
         shown = joined(self._catalogue.instructions(upstream.instructions or ""), self._instructions())
@@ -246,14 +253,14 @@ class Introduction(ProxyMetadataMiddleware):
 
 
 async def _settled(shield: "Future[Shield]") -> None:
-    """Wait until the pack has loaded or failed to load. Code that uses the shield reports the failure."""
+    """Wait until the pack has loaded or failed to load. The code that uses the shield reports a failure."""
     read = asyncio.wrap_future(shield)
     await asyncio.wait({read})
     _ = read.cancelled() or read.exception()
 
 
 async def saying_where(ctx: Any, call_next: Any) -> Any:
-    """Answer a request with unreadable parameters, and name the location of the error."""
+    """Answer a request that has unreadable parameters. The answer names the location of the error."""
     try:
         return await call_next(ctx)
     except ValidationError as error:
@@ -289,10 +296,10 @@ def vouched(request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
     given = get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER)
     if given is not None:
         header = (header or {}) | context_in(given, "the header")
-    # The header from the gateway also applies if it names no user.
+    # The gateway's header takes precedence even if it names no user.
     return began | context_in(meta.get(CONTEXT), f"`{CONTEXT}`") if header is None else header
 
 
 def request_of(context: Any) -> Any:
-    """Return the request of the client and the session through which the client can be asked."""
+    """Return the client's request, and the session through which the client can be asked."""
     return context.fastmcp_context.request_context if context.fastmcp_context is not None else None

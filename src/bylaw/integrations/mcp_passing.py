@@ -60,15 +60,15 @@ class Front(NamedTuple):
 
 
 class Fronts:
-    """The clients of the proxy, with their running requests."""
+    """The clients of the proxy, with their requests in progress."""
 
     def __init__(self) -> None:
         self._active: list[Any] = []
         self._known: dict[Any, Any] = {}
         """The session of the last request from each client."""
         self.drops_notes = False
-        """Whether the client does not get the server's log messages and the text of progress notifications, because
-        they may contain what `mask` hides or text that `mark` would mark.
+        """Whether the server's log messages and the text of its progress notifications are withheld from the client,
+        because they may contain text that the pack masks or marks.
         """
 
     @contextmanager
@@ -93,8 +93,8 @@ class Fronts:
         return Front(self._known[place])
 
     def asked(self) -> Front:
-        """Return the client to ask for a shared server. If there are several clients, ask none, because the question
-        may be about data of another client.
+        """Return the client that a shared server may ask. Raises McpError unless there is exactly one client, because
+        the question may contain another client's data.
         """
         places = {_place(each.session) for each in self._active} or set(self._known)
         if len(places) > 1:
@@ -115,12 +115,12 @@ class Fronts:
 
 
 def connection(session: Any) -> Any:
-    """Return an object that identifies the client's connection across requests, if there are sessions."""
+    """Return an object that identifies the client's connection across requests, if the protocol has sessions."""
     return getattr(session, "_connection", session)
 
 
 def _place(session: Any) -> Any:
-    """Return an object that identifies a client. Without sessions (2026-07-28), it is the pipe to the client."""
+    """Return an object that identifies a client: its session or, without sessions (2026-07-28), its stream."""
     found = connection(session)
     if getattr(found, "protocol_version", None) not in MODERN_PROTOCOL_VERSIONS:
         return found
@@ -128,10 +128,10 @@ def _place(session: Any) -> Any:
 
 
 class Hearing(_ForwardingClientSession):
-    """A server session that knows which notifications are still being forwarded.
+    """A server session that tracks which notifications are still being forwarded.
 
-    The SDK forwards each notification in its own task and has no public hook for the end of that task. A response must
-    not overtake earlier progress notifications, so the SDK's methods are overridden here.
+    The SDK forwards each notification in its own task and has no public hook for the end of that task. But a response
+    must not overtake earlier progress notifications, so this class overrides the SDK's methods.
     """
 
     passing = 0
@@ -167,9 +167,10 @@ class Hearing(_ForwardingClientSession):
 
 
 class PassingClient(ProxyClient):
-    """Connects the proxy to the server. Forwards the server's questions to the client.
+    """Connects the proxy to the server, and forwards the server's questions to the client.
 
-    fastmcp's own handlers drop parts of a question and do not tell clients apart. They can be replaced only here.
+    fastmcp's own handlers drop parts of a question and do not distinguish clients, and this class is the only place to
+    replace them.
     """
 
     def __init__(
@@ -183,7 +184,7 @@ class PassingClient(ProxyClient):
         self._greeting = anyio.Lock()
         """Locked while the shared session begins, so that it begins only once."""
         self.connection: Any = None
-        """The connection of the client, if that client has its own session with the server."""
+        """The connection of the client that has its own session with the server."""
         super().__init__(transport, **settings)
         assert self._transport_options is not None
         self._transport_options = replace(self._transport_options, session_class=Hearing)
@@ -207,7 +208,7 @@ class PassingClient(ProxyClient):
         self._negotiated(self.session.protocol_version)
 
     def _offer_what_the_front_has(self) -> None:
-        """Tell the server only what the client can do."""
+        """Offer the server only the capabilities that the client has."""
         with suppress(McpError):
             has = self._front().session.client_capabilities
             handlers: dict[str, Any] = self._session_kwargs  # pyright: ignore[reportAssignmentType]
@@ -263,7 +264,7 @@ class PassingClient(ProxyClient):
         self.count_progress()
 
     def count_progress(self) -> None:
-        """Send progress notifications to this client's request."""
+        """Send progress notifications to the client that made this request."""
         tell = self._progress_handler
 
         async def counted(done: float, total: float | None, message: str | None) -> None:
@@ -315,7 +316,7 @@ class PassingClient(ProxyClient):
 
 
 def _told_why(asking: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Wrap a question so that the server gets a reason if no client can be asked."""
+    """Wrap a question handler, so that the server learns why no client can be asked."""
 
     async def told(*given: Any) -> Any:
         try:
@@ -355,7 +356,7 @@ class Links:
         return kept.for_one_request()
 
     def _mode(self) -> str | None:
-        """Return the protocol version for the server. The client may use a different version."""
+        """Return the protocol version to use with the server. The client may use another version."""
         front = _mirror_front_era_mode()
         if front not in MODERN_PROTOCOL_VERSIONS:
             return front
@@ -380,7 +381,7 @@ class Links:
                 await kept._disconnect(force=True)
 
     async def is_begun_anew(self, session: Any, error: Exception) -> bool:
-        """Whether a request failed only because the server no longer knows the session. Such a request may be sent
+        """Whether a request failed only because the server no longer knows the session. The request may then be sent
         again.
         """
         place = connection(session)
@@ -400,7 +401,7 @@ class Links:
 
 
 def by_url(url: str) -> StreamableHttpTransport:
-    """Return the transport of an HTTP server. Each request carries only its own headers."""
+    """Return the transport for an HTTP server. Each request carries only its own headers."""
 
     def client(
         headers: dict[str, str] | None = None,

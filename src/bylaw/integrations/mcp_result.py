@@ -2,9 +2,9 @@
 
 The log and the guards get the unchanged result.
 
-Resources and prompts are content, not the user's request. But hosts put their text into user messages, and prompts even
-have the user's role. So the proxy records this text in the conversation. If it comes back in a user message, it is
-unknown which words are the user's own.
+Resources and prompts are content, not the user's request. But hosts insert their text into user messages, and prompts
+even have the user's role. So the proxy records the text in the conversation. If the text appears in a user message, it
+is unknown which words are the user's own.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -38,23 +38,23 @@ def read_data(text: str) -> Any:
 
 
 def never_ran(error: BaseException) -> bool:
-    """Whether a call failed before its tool ran. Only a protocol error shows this."""
+    """Whether a call failed before its tool ran. Only a protocol error proves this."""
     if isinstance(error, McpError):
         return error.error.code in (INVALID_PARAMS, METHOD_NOT_FOUND)
     return isinstance(error, NotFoundError)
 
 
 def returned(answer: Any, tool: str) -> dict[str, Any]:
-    """Return a record of a response: its content and whether it failed.
+    """Return a record of a response: its content, and whether it failed.
 
-    The content may be both data and text, and an agent may read either one. If they differ, neither is recorded as
-    shown.
+    The content may be both data and text, and an agent may read either one. If data and text differ, neither is
+    recorded as shown.
     """
     structured, error = answer.structured_content, answer.is_error
     texts = [part.text for part in answer.content if isinstance(part, TextContent)]
     if structured is None:
         return {"content": "\n".join(texts), "error": error}
-    # The key for a tool result that is not an object.
+    # The key of a tool result that is not an object.
     wrapped = structured.get("result") if structured.keys() == {"result"} else structured
     if any(_contradicts(read_data(text), wrapped) for text in texts):
         log.warning("%s: its text result contradicts the structured result; neither counts as seen", tool)
@@ -83,20 +83,20 @@ def with_note(answer: Any, decision: Decision) -> Any:
 
 RESOURCE, PROMPT = "resources/read", "prompts/get"
 MOST = 10_000
-"""The maximum number of conversations to remember, and of texts outside conversations."""
+"""The maximum number of conversations to remember, and of texts that belong to no conversation."""
 LINE = 3
-"""The minimum number of words in a line that can be recognised."""
+"""The minimum number of words in a line for the line to be recognised."""
 LONG = 8
-"""The minimum number of words for recognising a paragraph. The other paragraphs are still the user's."""
+"""The minimum number of words in a text for removing only the paragraphs that contain the text."""
 _BREAK = re.compile(r"\n[ \t\r]*\n\s*")
 
 
 class _Seen(Struct):
-    """Texts from the server in a conversation, and the earlier words of the user."""
+    """Texts that the server has sent in a conversation, and the earlier messages of the user."""
 
     events: int = 0
     texts: dict[str, None] = field(default_factory=dict[str, None])
-    """Normalised texts and their lines."""
+    """The normalised texts and their lines."""
     said: list[str] = field(default_factory=list[str])
 
 
@@ -104,7 +104,7 @@ class HandedOut:
     def __init__(self) -> None:
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._anywhere: OrderedDict[str, None] = OrderedDict()
-        """Texts that were requested outside any conversation. They do not come from the user in any conversation."""
+        """Texts requested outside any conversation. In every conversation, these texts are not the user's."""
 
     def note(self, session: LiveSession | None, way: str, parts: Sequence[dict[str, str]], id: str) -> None:
         """Record a server's texts in their conversation and its log, if known."""
@@ -126,7 +126,8 @@ class HandedOut:
             return [*said]
         told = [(part, own_words(part.text, texts)) if isinstance(part, Heard) else (part, "") for part in said]
         heard = [(part.text, own) for part, own in told if isinstance(part, Heard)]
-        # If the whole history is sent again, its earlier messages are the user's. The others are new.
+        # If the host sends the whole history again, its earlier messages are known to be the user's. Only the others
+        # are new.
         earlier = zip(heard, seen.said, strict=False)
         is_whole = len(heard) >= len(seen.said) and all(known in words for words, known in earlier)
         known = len(seen.said) if is_whole else 0
@@ -135,7 +136,7 @@ class HandedOut:
             if isinstance(part, Heard):
                 known -= 1
                 if known < 0:
-                    # A server may return any words, even "No, stop." Then the author is unknown.
+                    # A server may return any text, even "No, stop." It is then unknown who wrote the message.
                     part = replace(part, text=own, whole=part.whole and own == part.text.strip())
             found.append(part)
         return found

@@ -60,7 +60,7 @@ PAGE_UNKNOWN = "the page could not be shown again before the call"
 
 
 MOST = 10_000
-"""The number of conversations to keep in memory, and of those whose last tool list is kept."""
+"""The maximum number of conversations in memory, and of conversations whose last tool list is remembered."""
 Hidden = frozenset[str]
 HEADER = "bylaw-conversation"
 """The HTTP header in which a gateway names the conversation. It overrides the call's own value."""
@@ -71,17 +71,18 @@ DECIDING = 200
 
 
 class Hiding:
-    """The tools hidden from the client of each conversation, in the last list and now."""
+    """The tools hidden from each conversation's client: those hidden from its last list, and those to hide now."""
 
     def __init__(self, tools: Mapping[str, DeclaredTool], listeners: set[InMemorySubscriptionBus]) -> None:
         self._tools = tools
         self._told: OrderedDict[str, Hidden] = OrderedDict()
         self.listeners = listeners
-        """Clients that listen for changes, in the protocol without sessions."""
+        """Clients subscribed to changes, in the protocol without sessions."""
 
     def update(self, session: LiveSession) -> tuple[Hidden, bool]:
-        """Return the tools that the user's words so far do not need, and whether they have changed. The set is empty if
-        the user has said nothing.
+        """Return the tools that the user's messages so far do not need, and whether these tools have changed.
+
+        No tools are hidden until the user has said something.
         """
         allowance, hidden = session.allowance, Hidden()
         if allowance is not None:
@@ -139,8 +140,8 @@ class ShieldMiddleware(Middleware):
         self._deciding = anyio.CapacityLimiter(DECIDING)
         self._numbers = itertools.count(1)
         self._name = f"mcp-{uuid.uuid4().hex[:12]}"
-        """A unique name for the proxy. Several proxies may continue one conversation, and a restarted proxy counts from
-        1 again.
+        """A unique name for this proxy, because several proxies may continue one conversation, and a restarted proxy
+        counts from 1 again.
         """
 
     async def on_request(self, context: Any, call_next: Any) -> Any:
@@ -155,8 +156,8 @@ class ShieldMiddleware(Middleware):
             return await self._passed_on(context, call_next)
 
     async def _passed_on(self, context: Any, call_next: Any) -> Any:
-        """Return the response of the server. If the server has forgotten the session, the request did not run, so send
-        it again.
+        """Return the server's response. If the server has forgotten the session, send the request again, because it did
+        not run.
         """
         try:
             return await call_next(context)
@@ -167,7 +168,7 @@ class ShieldMiddleware(Middleware):
         return await call_next(context)
 
     async def on_call_tool(self, context: Any, call_next: Any) -> Any:
-        """Pass the call on, or answer it in place of the server."""
+        """Pass the call on, or answer in place of the server."""
         tool, arguments = context.message.name, dict(context.message.arguments or {})
         request, round, id, agent = request_of(context), Round(), self._new_id(), ""
         session: LiveSession | None = None
@@ -177,7 +178,7 @@ class ShieldMiddleware(Middleware):
             round, answer = take_round(request)
             follower = await self._follower(self._key(meta, arguments), self._vouched(request, meta))
             session = follower.session
-            # An inner agent's client may let a model answer for the user.
+            # The client of an inner agent may let a model answer for the user.
             call = _Call(follower, tool, self._own(tool, arguments), meta, agent, not agent and can_ask(request))
             decision, id = await anyio.to_thread.run_sync(self._decide, call, round, answer, id, limiter=self._deciding)
             if self._hiding is not None and (await anyio.to_thread.run_sync(self._hiding.update, session))[1]:
@@ -204,7 +205,7 @@ class ShieldMiddleware(Middleware):
                 if never_ran(error):
                     await self._record(session, id, str(error), error=True, refused=True)
                 else:
-                    # The call may or may not have run.
+                    # The call may or may not have taken effect.
                     await self._record(session, id, "", captured=False)
             if isinstance(error, Exception) and (reason := await self._gone()):
                 raise ToolError(f"{reason}; it is unknown whether `{tool}` ran") from error
@@ -237,7 +238,7 @@ class ShieldMiddleware(Middleware):
     def _decide(self, call: "_Call", round: Round, answer: Any, id: str) -> tuple[Decision, str]:
         """Return the decision on a call and the id of the call. A continued call keeps its earlier id."""
         self._catalogue.refresh()
-        # Here, the main agent speaks to an inner agent.
+        # In an inner agent's conversation, the main agent is the one who speaks.
         session, said = call.session, None if call.agent else said_in(call.meta)
         session.channel.puts_cards = call.can_ask
         session.channel.files_questions = (
@@ -286,8 +287,8 @@ class ShieldMiddleware(Middleware):
         return decision, id
 
     async def _checked(self, call: "_Call", decision: Decision, id: str) -> tuple[Decision, str]:
-        """Take a snapshot just before an allowed call acts on a page element. If the call would now do something else,
-        decide again.
+        """Take a snapshot just before an allowed call acts on a page element. If the effect of the call would now be
+        different, decide the call again.
         """
         tool = await anyio.to_thread.run_sync(call.session.page_tool, id)
         if not tool:
@@ -319,7 +320,7 @@ class ShieldMiddleware(Middleware):
         return answer.model_copy(update={"contents": shown})
 
     async def on_get_prompt(self, context: Any, call_next: Any) -> Any:
-        """Pass on a prompt and record its text. Even if it has the user's role, it does not come from the user."""
+        """Pass on a prompt and record its text, which does not come from the user even if it has the user's role."""
         answer = await call_next(context)
         await self._hand_out(context, PROMPT, prompt_parts(answer.messages))
         return answer
@@ -333,7 +334,7 @@ class ShieldMiddleware(Middleware):
         await anyio.to_thread.run_sync(self._handed.note, session, way, parts, self._new_id())
 
     async def _bring_along(self, session: LiveSession | None, parts: list[dict[str, str]]) -> None:
-        """Record the resources in a tool's result."""
+        """Record the text of the resources in a tool's result."""
         note = partial(self._handed.note, session, RESOURCE, parts, self._new_id())
         if not await self._logged(note, "the data that came with a result is not in the log"):
             self._handed.note(None, RESOURCE, parts, "")
@@ -385,13 +386,13 @@ class ShieldMiddleware(Middleware):
         return ""
 
     def _key(self, meta: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
-        # A gateway sets the header. The client behind it must stay in its own conversation.
+        # A gateway sets the header, and the client behind the gateway must stay in that conversation.
         header = get_http_headers(include={HEADER}).get(HEADER)
         given = header if header is not None else meta.get(CONVERSATION) or arguments.get(self._key_argument)
         return name_in(given or self._conversation, "the conversation") if given or self._conversation else None
 
     def _vouched(self, request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the context of the operator, extended by the context of the gateway or the client."""
+        """Return the operator's context, extended by the context from the gateway or the client."""
         return vouched(request, meta) | self._context
 
     def _own(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -402,16 +403,19 @@ class ShieldMiddleware(Middleware):
         return {name: value for name, value in arguments.items() if name != self._key_argument}
 
     async def _interrupt(self, session: LiveSession | None, id: str, decision: Decision) -> None:
-        """Record that the server needs more input. Until then, the call is neither done nor refused.
+        """Record that the server needs more input for a call. Until it gets the input, the call is neither done nor
+        refused.
 
-        If this fails, a repeated call is decided again, and its confirmation is no longer valid.
+        If recording fails, the repeated call is decided again, and its confirmation is no longer valid.
         """
         if session is not None:
             what = f"the question about `{decision.tool}` is not in the log"
             await self._logged(partial(session.interrupt, id, decision), what)
 
     async def _record(self, session: LiveSession | None, id: str, content: Any = "", **told: Any) -> None:
-        """Record a result. If this fails, the agent still gets the result, but it is not recorded as seen."""
+        """Record a result. If recording fails, the agent still gets the result, but the log does not show that the
+        agent has seen it.
+        """
 
         def keep(session: LiveSession) -> None:
             session.result(content, id=id, **told)
@@ -422,7 +426,7 @@ class ShieldMiddleware(Middleware):
             await self._logged(partial(keep, session), f"the answer to call {id} is not in the log")
 
     async def _logged(self, work: Callable[[], Any], what: str) -> bool:
-        """Return whether the work on the log was done. It must not raise an error, because the call may have run."""
+        """Write to the log. Return whether this succeeded, and raise no error, because the call may have run."""
         try:
             await anyio.to_thread.run_sync(work)
         except Exception as error:
@@ -451,7 +455,7 @@ class _Call(Struct, frozen=True):
 
 
 class _AsTold(Tool):
-    """A tool with the description from the server. fastmcp would add a title and notes."""
+    """A tool exactly as the server describes it. fastmcp would add a title and notes."""
 
     told: dict[str, Any]
 

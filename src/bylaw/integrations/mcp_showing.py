@@ -1,7 +1,7 @@
-"""Shows the agent what the pack prescribes: masked fields are removed, and text by other authors is marked.
+"""Shows the agent results as the pack prescribes: masked fields are removed, and text by other authors is marked.
 
-The agent gets only what could be parsed. Media, links and metadata are left out. The mark contains a new random number,
-so the text cannot fake the end of the quotation.
+The agent gets only content that could be parsed. Media, links and metadata are left out. Each mark contains a new
+random number, so that the text cannot fake the end of the quotation.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -21,7 +21,7 @@ from bylaw.trace.recorded_value import Contradicted, values_inside
 MASKED = "[masked]"
 WITHHELD = "[withheld: the agent may see only parts of this tool's results, and these parts cannot be told apart here]"
 RUNNING = 80
-"""A single-line value is text, not a name, from this length on."""
+"""The length from which a single-line value is treated as text, not as a name."""
 
 
 def shows_all(tool: Tool | None) -> bool:
@@ -30,7 +30,7 @@ def shows_all(tool: Tool | None) -> bool:
 
 
 class Showing:
-    """How to show one result. Only what was parsed is shown; everything else is withheld."""
+    """How to show one result. Only content that was parsed is shown; everything else is withheld."""
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
@@ -43,8 +43,8 @@ class Showing:
         return self._marked(shown) if self._tool.mark and shown not in ("", WITHHELD) else shown
 
     def structured(self, data: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
-        """Return structured content as the agent sees it, and as text. If a tool's result is not an object, its value
-        is called `result`.
+        """Return structured content, as data and as text, as the agent sees it. A result that is not an object is
+        wrapped under the key `result`.
         """
         shown: Any = data
         if self._tool.mask:
@@ -64,8 +64,8 @@ class Showing:
         return shown if shown == WITHHELD else _as_json(shown)
 
     def masked(self, data: Any) -> Any:
-        """Return data without masked fields. If the name of one is a value, as in a table with a row of names, all of
-        the data is withheld.
+        """Return data without masked fields. If a masked name appears as a value, such as in a table's row of column
+        names, all of the data is withheld.
         """
         names = (each for each in values_inside(data) if isinstance(each, str))
         if any(_letters_of(each) in self._masked_names for each in names):
@@ -131,13 +131,15 @@ def _shown(answer: Any, tool: Tool) -> tuple[list[str], dict[str, Any] | None]:
     if answer.structured_content is not None:
         structured, text = showing.structured(answer.structured_content)
         if tool.mask:
-            # The text may say more than the data.
+            # The text may contain more than the data.
             texts = [text, *(WITHHELD for is_text, _ in found if not is_text)]
     return texts, structured
 
 
 def error_for_agent(error: BaseException, tool: Tool | None) -> BaseException:
-    """Return the server's error without its data, and with its text as the agent sees it."""
+    """Return the server's error as the agent sees it: without data, and with its text marked or withheld as the pack
+    requires.
+    """
     if tool is None or shows_all(tool):
         return error
     match error:

@@ -3,9 +3,9 @@
     guard = ShieldHooks(shield.session("conv-17"))
     result = await Runner.run(guard.protect(agent), "Refund order 7", hooks=guard)
 
-Protecting an agent also protects the agents that it hands over to, that it uses as tools, or that its tools run. An
-inner agent's calls are decided in the same conversation. Tools that OpenAI runs on its own servers bypass the shield;
-see the guide.
+Protecting an agent also protects every agent that it hands over to or uses as a tool, or that its tools run. An inner
+agent's calls are decided in the same conversation. Tools that OpenAI runs on its own servers bypass the shield; see the
+guide.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -52,7 +52,7 @@ from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.transcript import is_users
 
 HANDED_OVER = "For context, here is the conversation so far"
-"""The beginning of the SDK's text that replaces the history after a handover. An agent may write such a text too."""
+"""How the SDK's text that replaces the history after a handover begins. An agent may write such a text too."""
 HOSTED = frozenset(
     ("WebSearchTool", "FileSearchTool", "CodeInterpreterTool", "HostedMCPTool", "ImageGenerationTool", "ToolSearchTool")
 )
@@ -62,9 +62,10 @@ class ShieldHooks(RunHooks):
     """Shields one conversation. Pass it as `hooks` to every run, with the agent that `protect` returns.
 
     With `pauses`, a call that needs the user's confirmation or a reviewer's approval interrupts the run. `asked`
-    returns the prompts, `confirm` and `approve` take the answers, and the run continues with `state.approve(item)`.
-    `context` finds the speaker of a run from the `context` of `Runner.run`. With `instruct`, `protect` adds the
-    shield's instructions to the agent's instructions.
+    returns the prompts, and `confirm` and `approve` accept the answers. Then continue the run with
+    `state.approve(item)`. `context` is a function that takes the `context` of `Runner.run` and returns the shield's
+    context, which names the user. With `instruct`, `protect` adds the shield's instructions to the agent's
+    instructions.
     """
 
     def __init__(
@@ -83,14 +84,14 @@ class ShieldHooks(RunHooks):
         self._pauses = pauses
         self._follower = follower
         self._agent = ""
-        """The inner agent that these hooks are for."""
+        """The inner agent that these hooks serve."""
         self._main: ShieldHooks | None = None
         self._answers: Answers = "all" if session.is_named else "heard"
         self._making = threading.Lock()
         self._decided: dict[tuple[str, str], Decision] = {}
-        """Decisions about allowed calls, by inner agent and id."""
+        """Decisions on allowed calls, by inner agent and call id."""
         self._protected: dict[int, tuple[Any, ...]] = {}
-        """The protected copy of each agent with the parts used to make it, by the identity of the agent."""
+        """The protected copy of each agent, with the parts from which it was made, by the agent's identity."""
         self._ours: set[int] = set()
         self._held: set[str] = set()
         """Tools whose calls the SDK may hold back for approval."""
@@ -107,7 +108,7 @@ class ShieldHooks(RunHooks):
         return other
 
     def _inner(self, id: str = "") -> str:
-        """Return the inner agent that runs in this task or requested a call, or an empty string for the main agent."""
+        """Return the name of the inner agent that runs in this task or requested a call. Empty for the main agent."""
         return self._agent or inner_agent(id)
 
     @property
@@ -128,7 +129,7 @@ class ShieldHooks(RunHooks):
             _ = self.follower
 
     def protect(self, agent: Agent) -> Agent:
-        """Return the agent with shielded tools, including the tools of all agents that it hands over to or uses."""
+        """Return the agent with shielded tools, including the tools of every agent that it hands over to or uses."""
         if id(agent) in self._ours:
             return agent
         made_of = (agent, list(agent.tools), list(agent.handoffs), list(agent.mcp_servers))
@@ -199,7 +200,9 @@ class ShieldHooks(RunHooks):
         )
 
     def _approval(self, tool: str, needed: Any) -> Any:
-        """Ask for the tool's own approval only if a call may run or waits for an answer. The call then continues."""
+        """Require the tool's own approval only if a call can run or is waiting for an answer. The call then
+        continues.
+        """
         declared = self.session.pack.schema.tools.get(tool)
         # If a tool's approval is a function, the SDK holds back every call whose arguments it converts.
         if needed is False and (not self._pauses or (declared is not None and declared.effect == "read")):
@@ -240,11 +243,13 @@ class ShieldHooks(RunHooks):
         return prompts(waiting) if waiting is not None else []
 
     async def confirm(self, prompt: Prompt, yes: bool, *, by: str = "") -> None:
-        """Report the user's answer to a card. `by` names the way the user answered, such as a button."""
+        """Report the user's answer to a card. `by` says how the user answered, such as with a button."""
         await asyncio.to_thread(confirm, self.session, prompt, yes, by=by)
 
     async def approve(self, prompt: Prompt, yes: bool, *, by: str, note: str = "") -> None:
-        """Report a reviewer's answer. `by` is the reviewer's name. The answer is never the user's confirmation."""
+        """Report a reviewer's answer. `by` is the reviewer's name. The answer does not count as the user's
+        confirmation.
+        """
         await asyncio.to_thread(approve, self.session, prompt, yes, by=by, note=note)
 
     async def _before(self, data: Any) -> ToolGuardrailFunctionOutput:
@@ -299,7 +304,7 @@ class ShieldHooks(RunHooks):
         """Record the calls that the SDK holds back.
 
         The SDK holds back a call without asking if it would convert the arguments, such as 60 for a float. Another
-        worker continues the call only if the log says that it was interrupted.
+        worker continues such a call only if the log says that the call was interrupted.
         """
         for id in ids:
             decision = self.follower.planned(id)
@@ -371,7 +376,7 @@ def _parts(items: Any) -> list[Part]:
             end_turn()
             parts.append(Summary())
         elif not is_all_words(item):
-            # The model's provider has made a picture.
+            # The model's provider created a picture.
             whole = False
     end_turn()
     return parts
@@ -404,7 +409,7 @@ for _name in ("llm_start", "llm_end", "agent_start", "agent_end", "handoff", "to
 
 
 def _watched(run: Any) -> Any:
-    """Wrap a run so that the shield's hooks decide inside a running call."""
+    """Wrap a run that starts inside a call, so that the shield's hooks decide its calls."""
 
     def begun(self: Any, starting_agent: Any, input: Any, **options: Any) -> Any:
         outer, hooks = carried(), options.get("hooks")

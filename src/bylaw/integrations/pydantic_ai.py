@@ -2,9 +2,9 @@
 
     agent = Agent(model, tools=[...], capabilities=[ShieldCapability("pack")])
 
-The shield is directly before the tools of every toolset, so that no hook can change an allowed call. The history is the
-run's own messages, so that the shield knows it after a restart and in another worker. Tools that the model's provider
-runs on its own servers bypass the shield. An agent that another's tool runs is an inner agent, with or without the
+The shield wraps each toolset directly, so that no hook can change an allowed call. The shield reads the history from
+the run's own messages, so it also works after a restart and in another worker. Tools that the model's provider runs on
+its own servers bypass the shield. An agent that a tool of another agent runs is an inner agent, with or without the
 capability. Its calls are decided in the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
@@ -34,9 +34,9 @@ from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
 
 _UNSEEN = frozenset(("thinking", "compaction", "builtin-tool-call", "builtin-tool-return"))
-"""Kinds of parts that the user does not see."""
+"""Kinds of message parts that the user does not see."""
 DEFERS = "bylaw defers"
-"""The metadata key of a tool for how allowed calls are deferred: `unapproved` or `external`."""
+"""The tool metadata key that says how allowed calls are deferred: `unapproved` or `external`."""
 
 
 class ShieldCapability(Adapter, AbstractCapability):
@@ -126,7 +126,7 @@ class _Shielded(WrapperToolset):
         if defers == "unapproved" and not ctx.tool_call_approved:
             await asyncio.to_thread(follower.interrupted, id, decision, agent=agent)
             raise ApprovalRequired
-        # A call that was held back is repeated. The next messages show a failed call as the model sees it.
+        # A call that was held back is repeated, and the next messages show a failed call as the model sees it.
         ends: Any = {"held": (ApprovalRequired, CallDeferred), "reported": (ModelRetry, ToolFailed)}
         async with Execution(follower, Asked(id, name, tool_args), decision, agent, **ends):
             result = await super().call_tool(name, tool_args, ctx, tool)
@@ -200,7 +200,7 @@ def _parts(messages: Sequence[Any], tools: Collection[str]) -> list[Part]:
 
 
 def _pieces(part: Any, tools: Collection[str]) -> list[Piece]:
-    """Return the pieces of a part as a list, or an empty list if the part is not for the user."""
+    """Return the pieces of a part as a list, or an empty list if the user does not see the part."""
     if isinstance(part, TextPart):
         return [part.content]
     if part.part_kind == "speech":
