@@ -15,21 +15,21 @@ from bylaw.reading.sql_tables import Table
 
 Otherwise = Literal["ask", "deny", "allow"]
 FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
-"""Roles of elements that contain typed text."""
+"""Roles of page elements that contain typed text."""
 
 
 class TargetTerms(Struct, frozen=True):
-    """Describes the target element of an action and the page of the element."""
+    """Conditions on an action's target element, and on the page that contains the element."""
 
     page: Pattern | None
     element: ElementTerms
     within: ElementTerms | None = None
     url: Pattern | None = None
-    """For a link: a pattern for its target."""
+    """A pattern for the address of a link."""
 
 
 class ReadTerms(Struct, frozen=True):
-    """The argument that contains the action, and the conditions on its content."""
+    """The argument that a parser reads to recognise the action, and the conditions on its content."""
 
     argument: str
     kind: Kind
@@ -46,12 +46,10 @@ class ReadTerms(Struct, frozen=True):
     root: str = ""
     inside: bool | Literal["unknown"] | None = None
     ordinary: bool | None = None
-    """Whether every file whose contents are shown, copied or changed has an ordinary name. Commands need a closed
-    form.
-    """
+    """Whether every file that is shown, copied or changed has one of `ordinary_names`. Commands need a closed form."""
     ordinary_names: tuple[str, ...] = ()
     settings: bool | None = None
-    """Whether a changed file, or a folder that it is in, has the name of a setting."""
+    """Whether a changed file, or a folder that contains it, has one of `setting_names`."""
     setting_names: tuple[str, ...] = ()
     runs: bool | None = None
     run_lines: tuple[RunLine, ...] = ()
@@ -63,7 +61,7 @@ class ReadTerms(Struct, frozen=True):
     path: Pattern | None = None
     query: Pattern | None = None
     names_host: bool = False
-    """Whether `host` matches only one host."""
+    """Whether `host` matches exactly one host."""
 
 
 class Action(Struct, frozen=True):
@@ -77,16 +75,18 @@ class Action(Struct, frozen=True):
     where: Mapping[str, Pattern] = {}
     takes: tuple[Take, ...] = ()
     is_fallback: bool = False
-    """Whether the action applies only if no other action matches."""
+    """Whether the action applies only if no other action does."""
 
     @property
     def kind(self) -> Kind:
-        """How the action is recognised: in a part of the call that a reader finds, or by the call as a whole."""
+        """How the action is recognised: by its target on the page, by a part of the call that a parser extracts, or by
+        the whole call.
+        """
         return "page" if self.on is not None else "call" if self.reads is None else self.reads.kind
 
     @property
     def is_of_any_call(self) -> bool:
-        """Whether every call of its tools performs the action."""
+        """Whether every call of the action's tools performs the action."""
         return self.kind == "call" and not self.where
 
     def fits_call(self, arguments: Mapping[str, Any]) -> bool:
@@ -107,16 +107,17 @@ class PageTerms(Struct, frozen=True):
     description: tuple[str, ...]
     content: tuple[ElementTerms, ...] = ()
     looks: tuple[Pattern, ...] = ()
-    """Patterns for full addresses of view-only pages, which a browser can open without changing anything. Each pattern
-    matches only one host.
+    """Patterns for the full addresses of view-only pages, which a browser can open without changing anything.
+
+    Each pattern matches only one host.
     """
     fields: tuple[Pattern, ...] = ()
-    """Full names of fields on these pages. Typing into them changes nothing else."""
+    """Patterns for full names of fields on the view-only pages. Typing into such a field changes only that field."""
     passing: tuple[ElementTerms, ...] = ()
-    """Parts of the pages that change by themselves. A yes holds although they changed."""
+    """Elements of a page that change by themselves. The user's consent remains valid when they change."""
 
     def lists(self, address: str) -> bool:
-        """Whether opening an address only shows something."""
+        """Whether the address is that of a listed view-only page."""
         from bylaw.reading.url import read_url
 
         try:
@@ -126,11 +127,11 @@ class PageTerms(Struct, frozen=True):
         return any(pattern.occurs(normal) for pattern in self.looks)
 
     def is_field(self, name: str) -> bool:
-        """Whether typing into a field with this name changes nothing else."""
+        """Whether the name is that of a listed field, so that typing into it changes only the field."""
         return bool(name) and any(pattern.occurs(name) for pattern in self.fields)
 
     def changes_with(self, tool: str) -> bool:
-        """Whether a call of the tool may change the page or show another page."""
+        """Whether a call of this tool may change the page or open another page."""
         return _is_one(tool, self.tools) and not _is_one(tool, self.unchanged_by)
 
     def shows(self, tool: str) -> bool:
@@ -146,8 +147,10 @@ class Actions(Struct, frozen=True):
     otherwise: Mapping[str, Otherwise]
     pages: PageTerms
     unread: Mapping[str, frozenset[str]]
-    """The harmless arguments, by tool."""
+    """The arguments that have no effect, by tool."""
     secrets: Mapping[str, frozenset[str]]
-    """For each tool, the arguments that leave the call unresolved if a value may be a secret."""
+    """For each tool, the arguments that must not contain secrets. If a value may be a secret, the call is
+    unresolved.
+    """
     plain: Mapping[str, Tool]
-    """The tools without the changes that their actions declare."""
+    """The tools, without the effects that their actions declare."""

@@ -1,4 +1,4 @@
-"""Reads `actions`, `otherwise` and `pages` of tools.yaml. Every error has its line."""
+"""Reads the sections `actions`, `otherwise` and `pages` of tools.yaml. Every error states its line."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
@@ -51,7 +51,7 @@ _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "path": ("path", frozenset(("root", "inside", "ordinary", "settings"))),
     "url": ("url", frozenset(("scheme", "host", "path", "query"))),
 }
-"""The kind of action for each value of `reads`, and its possible conditions."""
+"""Maps each value of `reads` to the kind of action and the conditions it allows."""
 _SCHEMAS: Mapping[TakenType, str] = {
     "text": "string",
     "money": "string",
@@ -64,7 +64,7 @@ _SCHEMAS: Mapping[TakenType, str] = {
 def action_tools(
     file: ToolsFile, source: Located, faults: list[BylawError]
 ) -> Iterator[tuple[str, WrittenTool, tuple[str, ...]]]:
-    """Yield each action as a tool with its parameters, and the tools that perform it."""
+    """Yield each action in the form of a tool with parameters, and the tools that perform the action."""
     for name, body in file.actions.items():
         record = body or WrittenAction()
         if name in file.tools:
@@ -88,7 +88,7 @@ def action_tools(
 
 
 def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, list[BylawError]]:
-    """Return the actions in a file, after its tools have been read."""
+    """Return the actions in tools.yaml. Its tools must have been read before."""
     file, source, _ = read_record(source, ToolsFile)
     tables = {
         name: Table(frozenset(map(str, (*table.columns, *table.keys))), frozenset(map(str, table.keys)))
@@ -103,7 +103,7 @@ def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, l
     for action in actions:
         for tool in action.of:
             by_tool.setdefault(tool, []).append(action)
-    # A call of a tool without actions performs none.
+    # A call performs no action if its tool has no actions.
     by_tool |= {tool: [] for tool in file.otherwise if tool in tools and tool not in by_tool}
     otherwise = reader.otherwise(file.otherwise, by_tool)
     plain = {name: replace(tools[name], effect="read") for name in by_tool if name in tools}
@@ -115,7 +115,7 @@ def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, l
 
 
 def default_pages() -> PageTerms:
-    """Return the default way in which a conversation reports pages."""
+    """Return the default settings for how a conversation reports pages."""
     return _Reader(Located("tools.yaml", {}, {}), {}).pages(None)
 
 
@@ -189,7 +189,7 @@ class _Reader:
             yield take if taken.within is None else self._placed(take, taken.within, ("actions", name, "take", key))
 
     def _placed(self, take: Take, within: WrittenElement, at: tuple[str, ...]) -> Take:
-        """Return a parameter whose value must appear in a part of the page."""
+        """Return a parameter whose value must appear in the part of the page that `within` describes."""
         if take.source != "page" or take.field not in ("text", "heading", "field"):
             self._fault(
                 f"`within` is not allowed with `${take.source}.{take.field}`", *at, hint="use it with `$page.text`"
@@ -336,7 +336,7 @@ class _Reader:
 
 
 def type_of(error: BylawError) -> type[BylawError]:
-    """Return the class of an error, so that it can be raised again with its place."""
+    """Return the class of an error, so that the error can be raised again with its position in the file."""
     return type(error)
 
 

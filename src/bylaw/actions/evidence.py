@@ -12,11 +12,11 @@ _USE_ACTION = (
 
 
 def shows_facts(action: Action, found: Any = None) -> bool:
-    """Whether results of an action may be evidence. `found` is what a reader found in one call.
+    """Whether results of an action may be evidence. `found` is the part that a parser found in one call.
 
-    A query may show plain columns of a table that the pack names, and an address may show content of a host that it
-    names. The agent itself may have written the output of a shell or the content of a file. Pages have separate
-    observations.
+    A query may be evidence if it shows only columns of a table that the pack names. A request may be evidence if the
+    pack names its host. The output of a shell and the content of a file may be written by the agent itself. Pages have
+    separate observations.
     """
     terms = action.reads
     if terms is None:
@@ -27,9 +27,9 @@ def shows_facts(action: Action, found: Any = None) -> bool:
 
 
 def why_no_evidence(actions: Actions, tool: str, bodies: Iterable[str], keys: Container[str]) -> tuple[str, str]:
-    """Return why results of a tool or action cannot show facts, and what to do. Empty if they can.
+    """Return why results of a tool or action cannot be evidence, and how to fix this. Both are empty if they can be.
 
-    `bodies` contains its observations as text, and `keys` contains the keys of their entities.
+    `bodies` contains the tool's observations as text, and `keys` contains the keys of their entities.
     """
     of_tool = actions.by_tool.get(tool, ())
     if actions.pages.changes_with(tool) or any(each.kind == "page" for each in of_tool):

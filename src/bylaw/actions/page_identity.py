@@ -1,5 +1,6 @@
-"""Determines which calls on a page change nothing, and what the user's consent to other calls covers: one element with
-its frame and form, and the page as shown.
+"""Determines which calls on a page change nothing, and what the user's consent covers for all other calls.
+
+Consent covers one element with its frame and form, and the page as it was shown.
 """
 
 import json
@@ -31,7 +32,7 @@ _PASSING = frozenset(("active", "cursor"))
 _DIGITS = 20
 """The length of a fingerprint: 80 bits."""
 _LONGEST_NAME = 1500
-"""The maximum length of the name of an element on a card."""
+"""The maximum length of an element's name on a card."""
 _DIALOG = "### Modal state"
 _LONGEST_DIALOG = 1000
 
@@ -39,7 +40,7 @@ _LONGEST_DIALOG = 1000
 def only_types(page: Page, target: Targeted, arguments: Mapping[str, Any], terms: PageTerms) -> bool:
     """Whether a call only types into a listed field on a listed page.
 
-    A click or a key may have any effect, because snapshots show neither the scripts of a page nor elements that cover
+    A click or a key may have any effect, because a snapshot does not show the page's scripts, or elements that cover
     other elements.
     """
     element, item = target.element, target.item
@@ -59,9 +60,9 @@ def _given(arguments: Mapping[str, Any]) -> set[str]:
 
 
 def listed_page(page: Page, element: Element, terms: PageTerms) -> str:
-    """Return the listed address to which a link leads, or an empty string for other elements.
+    """Return the address of a link if the address is listed as view-only. Empty for any other element.
 
-    Only opening the address is a look-up, so a page cannot gain anything by a false address.
+    Only opening the address is a look-up, so a page gains nothing by showing a false address.
     """
     if element.role != "link" or page.is_in_frame(element) or not (written := written_link(page, element)):
         return ""
@@ -74,7 +75,9 @@ def listed_page(page: Page, element: Element, terms: PageTerms) -> str:
 
 
 def identity_of(page: Page, element: Element, terms: PageTerms) -> dict[str, Any]:
-    """Return the description of a page element for a card. A yes is not valid for another element or page state."""
+    """Return the description of a page element for a card. The user's consent covers only this element in this state of
+    the page.
+    """
     above = tuple(page.ancestors(element))
     frame = next((each for each in above if each.role == "iframe"), None)
     form = next((each for each in above if each.role in FORMS), frame)
@@ -106,27 +109,33 @@ def _cut(text: str) -> str:
 
 
 def _texts_in(page: Page, form: Element) -> list[str]:
-    """Return the texts in a form or dialog that no control names. One of them may be a field without a role."""
+    """Return the texts in a form or dialog that are not the name of a control. One of them may be a field without a
+    role.
+    """
     return [" ".join(each.text.split()) for each in page.descendants(form) if each.text and each.role not in CONTROLS]
 
 
 def _numbers_on(page: Page, passing: set[int]) -> Iterator[str]:
-    """Yield the texts with digits on a page, such as its total. What fields hold is told as `filled in`."""
+    """Yield the texts on a page that contain digits, such as a total. The contents of fields are in `filled in`
+    instead.
+    """
     shown = (each for each in page.elements if each.role not in FIELDS and each.at not in passing)
     texts = (text for each in shown for text in (each.name, each.text))
     yield from dict.fromkeys(" ".join(text.split()) for text in texts if any(map(str.isdigit, text)))
 
 
 def _passing_around(page: Page, element: Element, terms: PageTerms) -> set[int]:
-    """Return the positions in the parts listed as `passing`, without the element and what is around and in it."""
+    """Return the positions in the parts listed as `passing`, except for the element itself and the elements around and
+    inside it.
+    """
     passing = {at for at in content_of(page, terms.passing) if not page.is_in_frame(page.elements[at])}
     return passing - {element.at, *(each.at for each in (*page.ancestors(element), *page.descendants(element)))}
 
 
 def _around(page: Page, element: Element, terms: PageTerms) -> list[Any]:
-    """Return an element and everything that its page shows, except parts that the owner lists as `passing`.
+    """Return an element with everything that its page shows, except the parts that the owner lists as `passing`.
 
-    A total or an address may be in any other part.
+    All other parts count, because any of them may contain a total or an address.
     """
     passing = _passing_around(page, element, terms)
     before = sum(at < element.at for at in passing)
@@ -135,7 +144,7 @@ def _around(page: Page, element: Element, terms: PageTerms) -> list[Any]:
 
 
 def _shown(page: Page) -> list[Any]:
-    """Return everything that a page shows, by element. Cached per page."""
+    """Return everything that a page shows, by element. The result is cached for each page."""
     own: Any = page.__dict__
     if "kept_shown" not in own:
         own["kept_shown"] = [
@@ -150,9 +159,10 @@ def _shown(page: Page) -> list[Any]:
 
 
 def identity_of_call(state: PageState, call: Call) -> dict[str, Any]:
-    """Return the description of the page for a card, for a call without an action on a known element.
+    """Return the description of the page for a card, for a call that has no action on a known element.
 
-    While a dialog is open, only the result that announced it shows the page. Raises NotTaken if the page is unknown.
+    While a dialog is open, only the result that announced the dialog shows the page. Raises NotTaken if the page is
+    unknown.
     """
     if words := state.words:
         _, *found = words.split(_DIALOG)

@@ -1,4 +1,4 @@
-"""Tracks the page last shown to the agent, until a call may have changed it."""
+"""Tracks the page that was last shown to the agent. The page is unknown once a call may have changed it."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,14 +15,14 @@ from bylaw.reading.url import Url, read_url
 from bylaw.trace.event import Call, Result
 
 _KEYED = frozenset(("button", "link", "menuitem", "menuitemcheckbox", "menuitemradio", "tab"))
-"""Roles of elements that Enter activates. In other elements, Enter submits the form."""
+"""Roles of elements that the Enter key activates. In any other element, Enter submits the form."""
 _PRESSED = _KEYED | {"checkbox", "radio", "switch"}
 _STATES = {"checked": "ticked"}
 _OF_LOOKS = frozenset(("active", "cursor", "disabled", "expanded", "level", "box"))
-"""States that neither hold a value nor show a choice."""
+"""Element states that neither contain a value nor show a choice."""
 CONTROLS = _PRESSED | FIELDS | {"option", "slider", "listbox", "treeitem"}
 FRAME = ElementTerms(("iframe",))
-"""A part of a page from another document."""
+"""The role of a frame, which shows another document within the page."""
 FORMS = frozenset(("form", "search", "dialog", "alertdialog"))
 _TABLES = frozenset(("table", "grid", "treegrid"))
 _ELSEWHERE = ("selector", "css", "xpath", "locator", "index", "x", "y", "coordinate", "coordinates", "position")
@@ -31,15 +31,15 @@ _QUIET_KEY = re.compile(
     r"[^\r\n]|Space|Tab|Escape|Backspace|Delete|Insert|CapsLock|Home|End|(?:Arrow|Page)(?:Up|Down|Left|Right)"
     r"|F[0-9]{1,2}|(?:Shift|Control|Alt|Meta)(?:Left|Right)?|ControlOrMeta|AltGraph|Key[A-Z]|(?:Digit|Numpad)[0-9]"
 )
-"""Matches keys that do not submit forms. Any other key may be Enter."""
+"""Matches keys that never submit a form. Any other key name may mean Enter."""
 _OF_FOCUS = frozenset(("key", "keys", "text", "submit", "slowly", "delay"))
-"""The arguments of a call on the focused element."""
+"""The arguments of a call that acts on the focused element."""
 _MARKS = ("```yaml", "Page Snapshot", "### Snapshot", "Page URL:")
-"""The start of a snapshot in a result. The result may echo an argument with such text."""
+"""How a snapshot in a result begins. An argument may contain the same text, and the result may repeat the argument."""
 
 
 class PageState:
-    """The page in the browser, if known. `unknown` says why nothing is known."""
+    """The page in the browser, if known. `unknown` says why the page is not known."""
 
     def __init__(self, terms: PageTerms) -> None:
         self.terms = terms
@@ -48,17 +48,17 @@ class PageState:
         self._result: Result | None = None
         """The result with the last snapshot, or None if the page is unknown."""
         self._words = ""
-        """The text of the last result of a call that may have changed the page."""
+        """The text of the last result from a call that may have changed the page."""
         self._last = -1
         """The step of the last call that may have changed the page."""
         self._shown = -1
         """The step of the call that showed the page."""
         self._under_way: dict[int, int] = {}
-        """The steps and turns of page-changing calls without a result."""
+        """The steps and turns of calls that may change the page and have no result yet."""
         self._beside: set[int] = set()
-        """The steps of snapshots requested while a page-changing call had no result.
+        """The steps of snapshots that were requested while such a call had no result.
 
-        They may show the page before or after the change.
+        They may show the page before or after its change.
         """
 
     def call(self, step: int, call: Call) -> None:
@@ -80,7 +80,7 @@ class PageState:
             self._unknown = f"`{call.tool}` may have changed the page, because it ended after the page was shown"
         elif result.refused and self._result is None:
             self._unknown = f"`{call.tool}` did not run, and the page may have changed before that call"
-        # In its next turn, an agent no longer waits for calls of the previous turn.
+        # In its next turn, an agent no longer waits for calls from its previous turn.
         self._under_way = {each: turn for each, turn in self._under_way.items() if turn >= call.turn and each != step}
         if step == self._last and result.captured:
             self._words = result.text
@@ -93,7 +93,7 @@ class PageState:
 
     @property
     def page(self) -> Page | None:
-        """The page if it is known. It is read on demand."""
+        """The page, if known. The snapshot is parsed on first use."""
         return page if isinstance(page := self._read(), Page) else None
 
     def _read(self) -> Page | str:
@@ -106,11 +106,15 @@ class PageState:
 
     @property
     def words(self) -> str:
-        """The browser's message about an unknown page, such as an open dialog. Empty if the page is known."""
+        """The browser's message if the page is unknown, for example about an open dialog. Empty if the page is
+        known.
+        """
         return self._words if self._result is None else ""
 
     def page_for(self, call: Call) -> Page:
-        """Return the page that the agent of a call has seen. Raises NotTaken if the page may have changed."""
+        """Return the page as last seen by the agent that makes a call. Raises NotTaken if the page may have changed
+        since.
+        """
         page = self._read()
         if isinstance(page, str):
             raise NotTaken(page)
@@ -120,7 +124,7 @@ class PageState:
 
 
 def has_mark(value: Any) -> bool:
-    """Whether arguments contain text that starts a snapshot. The result may echo such text."""
+    """Whether arguments contain a text with which a snapshot begins. The result may repeat this text."""
     if isinstance(value, str):
         return any(mark in value for mark in _MARKS)
     if isinstance(value, Mapping):
@@ -129,22 +133,23 @@ def has_mark(value: Any) -> bool:
 
 
 class Targeted(NamedTuple):
-    """The target element of a call."""
+    """An element that a call targets."""
 
     element: Element
     chain: tuple[Element, ...]
-    """The target and the elements around it. An action may name any of them."""
+    """The target and the elements that contain it. The condition of an action may match any of them."""
     item: Mapping[str, Any] = {}
-    """The record that names the element in a list of arguments, such as a form field. Empty if there is none."""
+    """The item that names the element in a list argument, such as the list of a form's fields. Empty if the element is
+    not named in a list.
+    """
     act: int = 0
-    """The number of the operation in the call. One operation may affect several elements."""
+    """The index of the operation in the call. One operation may affect several elements."""
 
 
 def named_elements(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapping[str, Any]]]:
-    """Return the elements that a call names, each with its record in a list of arguments. If there are none, return the
-    focused element.
+    """Return the elements that a call names, each with its item in a list argument.
 
-    Raises NotTaken if an element is unknown.
+    If the call names none, return the focused element. Raises NotTaken if an element is unknown.
     """
     if named := _named(page, call, terms):
         return named * 2 if call.arguments.get("doubleClick") else named
@@ -157,13 +162,13 @@ def named_elements(page: Page, call: Call, terms: PageTerms) -> list[tuple[Eleme
 
 
 def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
-    """Return the target elements of a call.
+    """Return the elements that a call targets.
 
     Raises NotTaken if an element is unknown, or if the call submits a form without pressing a button.
     """
     named, arguments = named_elements(page, call, terms), call.arguments
     if _submits(arguments) and any(element.role not in _KEYED for element, _ in named):
-        # Scripts, and attributes that snapshots do not show, decide which button the browser presses.
+        # The browser chooses the button by scripts and by attributes that snapshots do not show.
         if arguments.get("text") or any(item for _, item in named):
             raise NotAtOnce(
                 "the call types text and submits a form. Type first, look at the page, then press the button"
@@ -202,7 +207,7 @@ def _named(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapp
 
 
 def is_quiet(key: Any) -> bool:
-    """Whether a key does not submit a form. An unknown key may submit one."""
+    """Whether a key certainly does not submit a form."""
     return isinstance(key, str) and all(map(_QUIET_KEY.fullmatch, re.split(r"(?<=.)\+", key, flags=re.DOTALL)))
 
 
@@ -213,7 +218,7 @@ def _check_inside(page: Page, element: Element) -> None:
 
 
 def _worked_on(page: Page, element: Element, item: Mapping[str, Any], act: int) -> Iterator[Targeted]:
-    """Yield the controls that are affected: the control of the element, and every control around it."""
+    """Yield the controls that an element affects: its own control, and every control that contains it."""
     chain = (element, *page.ancestors(element))
     end = next((at for at, each in enumerate(chain) if each.role in CONTROLS), None)
     if end is None:
@@ -242,7 +247,7 @@ def _by_ref(page: Page, ref: str) -> Element:
 
 
 def fits_page(page: Page, url: Pattern | None) -> bool:
-    """Whether a pattern matches part of a page's address without its query. Nothing matches an unreadable address."""
+    """Whether a pattern matches part of a page's address without its query. False for an unreadable address."""
     if url is None:
         return True
     try:
@@ -252,7 +257,7 @@ def fits_page(page: Page, url: Pattern | None) -> bool:
 
 
 def content_of(page: Page, content: Sequence[ElementTerms]) -> set[int]:
-    """Return the positions of elements in parts of a page that anyone may have written."""
+    """Return the positions of the elements in parts of a page that anyone may have written."""
     found: set[int] = set()
     roles = {role for terms in content for role in terms.roles}
     is_by_role = all(terms.roles for terms in content)
@@ -265,7 +270,7 @@ def content_of(page: Page, content: Sequence[ElementTerms]) -> set[int]:
 
 
 def fits_target(page: Page, target: Targeted, terms: TargetTerms) -> bool:
-    """Whether an action describes the target of a call."""
+    """Whether an action's conditions match the target of a call."""
     if terms.page is not None and (page.is_in_frame(target.element) or not fits_page(page, terms.page)):
         return False
     for each in target.chain:
@@ -277,19 +282,19 @@ def fits_target(page: Page, target: Targeted, terms: TargetTerms) -> bool:
 
 
 def _address(page: Page) -> str:
-    """Return the normalised address of a page without its query. Raises NotTaken."""
+    """Return the normalised address of a page without its query. Raises NotTaken if the address is unreadable."""
     url = _read(read_url, page.url)
     return url.origin + url.path
 
 
 def name_of(page: Page, element: Element) -> str:
-    """Return a description of an element in the page's words."""
+    """Return a description of an element, using text from the page."""
     name = label_of(page, element)
     return f'{element.role} "{name}" on {page.url}' if name else f"{element.role} without a name on {page.url}"
 
 
 def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) -> Any:
-    """Return the value of a parameter from a page. Raises NotTaken unless there is exactly one value."""
+    """Return the value of a parameter from a page. Raises NotTaken unless the page shows exactly one value."""
     if take.source == "page" and page.is_in_frame(element):
         raise NotTaken("the element belongs to another document, shown in a frame of the page")
     match take.source, take.field:
@@ -355,25 +360,26 @@ def _read(read: Callable[..., Url], *texts: str) -> Url:
 
 
 def written_link(page: Page, element: Element) -> str:
-    """Return the address of an element or of the link around it, as the page writes it. Empty if there is none.
+    """Return the address of an element, or of the link that contains it, as written in the page. Empty if there is
+    none.
 
-    A relative address stays relative, because a snapshot does not show its base (`<base>`).
+    A relative address stays relative, because a snapshot does not show the page's base address (`<base>`).
     """
     links = (page.properties.get(each.at, {}).get("url", "") for each in (element, *page.ancestors(element)))
     return next(filter(None, links), "")
 
 
 def label_of(page: Page, element: Element) -> str:
-    """Return the name of an element, or its text if the snapshot omits the name. Empty if it shows neither.
+    """Return the name of an element, or its text if the snapshot omits the name. Empty if there is neither.
 
-    Typed text is not a name.
+    Text that the user typed is not a name.
     """
     name = element.name or ("" if _has_field(page, element) else page.text_of(element))
     return " ".join(name.split())
 
 
 def _shown(page: Page, element: Element) -> str:
-    """Return the text of an element. Raises NotTaken if it includes text that the user typed into a field."""
+    """Return the text of an element. Raises NotTaken if it includes text that was typed into a field."""
     if _has_field(page, element):
         raise NotTaken("text typed into a field does not count as page content")
     return page.text_of(element)
@@ -384,7 +390,7 @@ def _has_field(page: Page, element: Element) -> bool:
 
 
 def _cell(page: Page, row: Element, column: str) -> Element | None:
-    """Return the cell under a heading in a row. The headings of a table are read once."""
+    """Return a row's cell in the column with this heading. The headings of a table are parsed once."""
     table = next((each for each in page.ancestors(row) if each.role in _TABLES), None)
     if table is None:
         return None
@@ -405,7 +411,7 @@ def _trusted(take: Take, page: Page, terms: PageTerms) -> list[Element]:
 
 
 def _found_in(pattern: Pattern | None, text: str) -> Iterator[str]:
-    """Yield the matches of a pattern in each line of a text: the first group or the whole match."""
+    """Yield the matches of a pattern in each line of a text: the first group or, without groups, the whole match."""
     for found in pattern.finditer(text) if pattern is not None else ():
         value = found[1] if found.lastindex else found[0]
         if value and "\n" not in (found[0] or "") and value.strip():
@@ -420,7 +426,7 @@ def _field(take: Take, page: Page, terms: PageTerms) -> str:
 
 
 def filled_in(page: Page) -> list[str]:
-    """Return what a page's fields and other controls hold and which state they are in, with their names."""
+    """Return the contents and states of a page's fields and other controls, with their names."""
     found: list[str] = []
     end = 0
     for element in page.elements:
@@ -438,7 +444,7 @@ def filled_in(page: Page) -> list[str]:
 
 
 def states_of(element: Element) -> list[str]:
-    """Return the states of an element in words, without those that say how the page looks."""
+    """Return the states of an element as text, without those that concern only its appearance."""
     return [
         _STATES.get(name, name) if value in ("", "true") else f"{_STATES.get(name, name)}: {value}"
         for name, value in element.states
@@ -453,7 +459,9 @@ def _held(page: Page, field: Element) -> str:
 
 
 def _texts(page: Page, content: tuple[ElementTerms, ...], within: ElementTerms | None = None) -> Sequence[str]:
-    """Return the lines of a page as texts that patterns can search completely. Cached per page."""
+    """Return the lines of a page as texts short enough for patterns to search completely. The result is cached for each
+    page.
+    """
     own: Any = page.__dict__
     kept: dict[Any, Sequence[str]] = own.setdefault("kept_texts", {})
     if (content, within) not in kept:
@@ -474,9 +482,7 @@ def _in_texts(lines: Iterator[str]) -> Sequence[str]:
 
 
 def text_of(value: Any) -> str:
-    """Return the text of a result that has exactly one text. Otherwise return an empty string. Pictures do not
-    matter.
-    """
+    """Return the text of a result that has exactly one text, or else an empty string. Pictures are ignored."""
     parts: Any = cast("Mapping[str, Any]", value).get("content") if isinstance(value, Mapping) else value
     if isinstance(parts, list):
         listed = [cast("Mapping[str, Any]", each) for each in cast("list[Any]", parts) if isinstance(each, Mapping)]
@@ -521,7 +527,7 @@ def lines_of(page: Page, content: Sequence[ElementTerms], within: ElementTerms |
             continue
         if places is not None and at not in places:
             continue
-        # An element's name may consist of all its content.
+        # An element's name may be its complete content.
         if element.name and not element.name.startswith("/") and at not in typed:
             yield " ".join(element.name.split())
         if element.text:
@@ -532,7 +538,7 @@ def lines_of(page: Page, content: Sequence[ElementTerms], within: ElementTerms |
 
 
 def shows_value(text: str, value: str, terms: PageTerms, arguments: Mapping[str, Any]) -> bool:
-    """Whether a snapshot shows a value outside the parts that anyone may have written."""
+    """Whether a snapshot shows a value, outside the parts of the page that anyone may have written."""
     page = page_in(text)
     if isinstance(page, Unreadable) or has_mark(arguments):
         return False

@@ -1,6 +1,6 @@
-"""A part of a call that a reader finds, the conditions of actions on it, and its values.
+"""A part of a call that a parser extracts, its values, and the conditions of actions on it.
 
-The readers are imported only if a pack uses them.
+The parsers are imported only if a pack uses them.
 """
 
 import unicodedata
@@ -17,34 +17,34 @@ from bylaw.actions.taking import Kind, NotTaken
 from bylaw.reading import Unreadable
 
 LONGEST = 200
-"""The maximum length of a part of a call in a message."""
+"""The maximum length of a quoted part of a call in a message."""
 
 
 class Part(Struct, frozen=True):
-    """A part of a call, found by a reader: a statement, a command or an element."""
+    """A part of a call: a statement, a command or an address found by a parser, or a page element."""
 
     kind: Kind
     argument: str
     value: Any
     words: str
     item: Mapping[str, Any] = {}
-    """The record of the part in a list of arguments. Empty if there is none."""
+    """The item of a list argument that contains the part. Empty if there is none."""
     is_moved: bool = False
-    """Whether a command may run outside the first folder."""
+    """Whether a command may run outside the folder in which the shell started."""
     target: Any = None
-    """The effect of the call on the element."""
+    """The page element that the call targets."""
 
 
 @lru_cache(maxsize=64)
 def commands_in(text: str) -> tuple[Any, ...]:
-    """Return the commands of a shell text. Raises Unreadable."""
+    """Return the commands in a shell text. Raises Unreadable."""
     from bylaw.reading.shell import read_shell
 
     return read_shell(text)
 
 
 def parts_in(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:
-    """Yield the parts of an argument, each with its description for messages. Raises Unreadable."""
+    """Yield the parts of an argument, each with a description for messages. Raises Unreadable."""
     match terms.kind:
         case "sql":
             from bylaw.reading.sql import read_sql
@@ -67,7 +67,7 @@ def parts_in(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:
 
 
 def fits(terms: ReadTerms, part: Part, action: Action) -> bool:
-    """Whether a part meets the conditions of an action. Raises NotTaken if this is unknown."""
+    """Whether a part meets the conditions of an action. Raises NotTaken if this is undecided."""
     match part.kind:
         case "sql":
             return _fits_statement(terms, part, action)
@@ -96,7 +96,7 @@ def _fits_statement(terms: ReadTerms, part: Part, action: Action) -> bool:
 
 
 def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
-    """Whether a command may match. A word that is not yet known may be anything."""
+    """Whether a command may match. A word that is unknown until the command runs may have any value."""
     command = part.value
     is_unasked = action.effect != "write" or bool(terms.commands) or bool(terms.runs) or bool(terms.ordinary)
     if is_unasked and not _is_closed(terms, part):
@@ -129,7 +129,9 @@ def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
 
 
 def _is_closed(terms: ReadTerms, part: Part) -> bool:
-    """Whether everything in a command is known before it runs. `git` follows the settings of its folder."""
+    """Whether the effect of a command is fully known before it runs. `git` also depends on the settings of its
+    folder.
+    """
     command = part.value
     if command.program == "git" and (part.is_moved or not {"", terms.root}.issuperset(command.directories or "?")):
         return False
@@ -152,7 +154,7 @@ def _is_file_or_folder(path: str, terms: ReadTerms) -> bool:
 
 
 def _is_of_ordinary_files(terms: ReadTerms, command: Any) -> bool:
-    """Whether a command shows and changes ordinary files only."""
+    """Whether a command shows and changes only files with ordinary names."""
     form = command.form
     if form is None or not all(_is_ordinary(each, terms) for each in form.shown):
         return False
@@ -160,7 +162,7 @@ def _is_of_ordinary_files(terms: ReadTerms, command: Any) -> bool:
 
 
 def _changes_settings(terms: ReadTerms, command: Any) -> bool:
-    """Whether a command may change a file that programs obey or run."""
+    """Whether a command may change a file whose content other programs run or treat as settings."""
     changed = None if command.form is None else command.from_start(command.form.changed)
     return changed is None or any(_is_setting(each, terms) for each in changed)
 
@@ -171,14 +173,14 @@ def _is_ordinary(path: str, terms: ReadTerms) -> bool:
 
 
 def _is_setting(path: str, terms: ReadTerms) -> bool:
-    """Whether a part of a path makes programs obey or run the file."""
+    """Whether a name in the path marks the file as one whose content programs run or treat as settings."""
     place = _place(terms, path)
     parts = unicodedata.normalize("NFKC", place.inside or place.path).casefold().split("/")
     return any(fnmatchcase(part, each.casefold()) for part in parts for each in terms.setting_names)
 
 
 def _is_spelled(command: Any, terms: ReadTerms) -> bool:
-    """Whether a pattern matches the whole command, and only the words of the command affect what it does."""
+    """Whether a pattern matches the whole command, and nothing but the command's words determines its effect."""
     if not command.is_of_system or (command.is_privileged and not terms.privileged):
         return False
     line = command.spelled
@@ -186,7 +188,7 @@ def _is_spelled(command: Any, terms: ReadTerms) -> bool:
 
 
 def _is_inside(root: str, part: Part) -> bool | Literal["unknown"]:
-    """Whether everything that a command may name, and the folder it runs in, is in a folder."""
+    """Whether a command runs in a folder, and every path that it may name is in that folder."""
     try:
         return not _outside(root, part)
     except (NotTaken, Unreadable):
@@ -194,7 +196,7 @@ def _is_inside(root: str, part: Part) -> bool | Literal["unknown"]:
 
 
 def _outside(root: str, part: Part) -> list[str]:
-    """Return what a command names outside of a folder. Raises NotTaken or Unreadable if this is unknown."""
+    """Return the paths outside a folder that a command names. Raises NotTaken or Unreadable if they are unknown."""
     from bylaw.reading.path import resolve_path
 
     paths = paths_of(part)
@@ -203,7 +205,7 @@ def _outside(root: str, part: Part) -> list[str]:
 
 
 def paths_of(part: Part) -> list[str]:
-    """Return the words in a command that may name files, relative to its folder. Raises NotTaken if a word is
+    """Return the words of a command that may name files, relative to its folder. Raises NotTaken if a word is
     unknown.
     """
     command = part.value

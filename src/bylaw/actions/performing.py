@@ -1,7 +1,7 @@
-"""Resolves each call of a generic tool to its actions.
+"""Resolves each call of a generic tool to the actions that it performs.
 
-A call is resolved before it is judged, both live and in an audit. An action's parameters come only from evidence: the
-call's own arguments, read by a suitable reader, or the page shown last.
+A call is resolved before it is decided, both live and in an audit. An action's parameters come only from evidence: the
+call's own arguments, read by a suitable parser, or the page that was last shown.
 """
 
 import re
@@ -21,41 +21,43 @@ from bylaw.trace.event import Call, Event, Result
 _OF_PAGES = frozenset(
     ("key", "keys", "text", "submit", "slowly", "delay", "button", "modifiers", "doubleClick", "values", "fields")
 )
-"""Page arguments with a known meaning."""
+"""Arguments of page tools that have a known meaning."""
 _CUT = re.compile(
     r"[\u2026\ufffd]|[\u2022\u25cf\u2588\u2593\u2592\u2591\u25a0]{2}|(?:(?<![/.])\.{3,}|\[[^\[\]]*[A-Za-z]{5}[^\[\]]*\]"
     r"|<[^<>]*[A-Za-z]{4}[^<>]*>)\s*$"
 )
-"""Matches text that a log has shortened or masked: a mark at the end, or masking characters. `./...` is not a mark."""
+"""Matches text that a log has shortened or masked: an ellipsis at the end, or masking characters. `./...` does not
+match.
+"""
 MOST = 50
-"""The maximum number of actions in a call."""
+"""The maximum number of actions that one call may perform."""
 
 
 class Performed(Struct, frozen=True):
     calls: tuple[Call, ...]
-    """The performed actions as calls, in order."""
+    """The actions, in the form of calls, in order."""
     unresolved: str = ""
-    """The reason why the actions are unknown. Empty if they are known."""
+    """Why the actions are unknown. Empty if they are known."""
     otherwise: Otherwise = "ask"
-    """The answer for a call with unknown actions."""
+    """The decision for a call whose actions are unknown."""
     shown: Call | None = None
-    """The unresolved call for a reviewer, without the agent's description of an element."""
+    """The unresolved call as a reviewer sees it: without the agent's own description of an element."""
     look_up: str = ""
-    """The tool to call first, if seeing the page would help."""
+    """The tool to call first, if a look at the page would resolve the call."""
     instead: Call | None = None
-    """The call to make instead. It opens the page that a link points to."""
+    """A call to make instead, which opens the address of a link."""
     is_evidence: bool = False
-    """Whether the result comes only from the source that the single action of the call names, with nothing from the
-    agent.
+    """Whether the result is evidence: it comes only from the source that the call's single action names, and contains
+    nothing that the agent wrote.
     """
     untold: tuple[Mapping[str, Any], ...] = ()
-    """For each action, the values in the call that are not its parameters. Calls with different values are different
-    calls.
+    """For each action, the call's values that are not parameters of the action. Calls that differ in these values are
+    different calls.
     """
 
     @property
     def compared(self) -> Any:
-        """Everything that a decision depends on. It is equal for two calls with the same effect."""
+        """All data that a decision depends on. Equal for two calls with the same effect."""
         calls = [(each.tool, each.arguments) for each in self.calls]
         arguments = self.shown.arguments if self.shown is not None else {}
         return calls, list(self.untold), self.unresolved, arguments
@@ -67,12 +69,12 @@ class Performing:
     def __init__(self, actions: Actions) -> None:
         self._actions = actions
         self._calls: dict[int, Call] = {}
-        """Calls without results by tools that may show a page, by step."""
+        """Calls without a result whose tools may show a page, by step."""
         self._state: Any = None
         self._shells = {tool for tool, found in actions.by_tool.items() if any(map(_goes_on, found))}
-        """Tools whose shell continues in the next call."""
+        """Tools whose shell session continues in the next call."""
         self._moved: set[str] = set()
-        """Tools whose shell may have left its first folder."""
+        """Tools whose shell may have left the folder in which it started."""
         if any(actions.pages.changes_with(tool) for tool in actions.by_tool):
             from bylaw.actions.page_state import PageState
 
@@ -98,11 +100,11 @@ class Performing:
                 state.result(event, call)
 
     def of(self, call: Call) -> Performed | None:
-        """Return the actions that a call will perform, or None if its tool has none."""
+        """Return the actions that a call will perform. None if its tool has no actions."""
         return self._performed(call, self._state)
 
     def on_snapshot(self, call: Call, snapshot: str) -> Performed | None:
-        """Return the actions that a call would perform on the page in a snapshot."""
+        """Return the actions that a call would perform on the page in the given snapshot."""
         from bylaw.actions.page_state import PageState
 
         state, tool = PageState(self._actions.pages), self._actions.pages.snapshot
@@ -127,7 +129,7 @@ class Performing:
             why = error.reason if isinstance(error, Unreadable) else str(error)
             return self._unresolved(call, state, why, otherwise)
         except Exception as error:
-            # A call that a reader could not read may mean anything.
+            # If a call could not be parsed, it may do anything.
             return self._unresolved(call, state, f"the call cannot be read ({type(error).__name__})", otherwise)
         calls, untold = tuple(each for each, _ in found), tuple(each for _, each in found)
         return Performed(calls, untold=untold, is_evidence=len(calls) == 1 and resolving.is_evidence)
@@ -149,7 +151,7 @@ class Performing:
 
 
 def _undescribed(value: Any, terms: PageTerms) -> Any:
-    """Remove the agent's own descriptions of elements from a value."""
+    """Remove the agent's own descriptions of page elements from a value."""
     if isinstance(value, list):
         return [_undescribed(each, terms) for each in cast("list[Any]", value)]
     record: Any = value
@@ -172,7 +174,7 @@ def _may_move(call: Call) -> bool:
 
 
 class _OpenInstead(Exception):
-    """The agent should open the link's page by its address instead of clicking."""
+    """Raised if the agent should open the address of a link instead of clicking the link."""
 
     def __init__(self, call: Call) -> None:
         super().__init__("a click on a link may do more than open the linked page")
@@ -192,11 +194,11 @@ class _Resolving:
         self._is_moved = is_moved
         self._page: Any = None
         self.is_evidence = True
-        """True if the agent cannot choose the content of the result in any part of the call."""
+        """True if no part of the call lets the agent choose the content of the result."""
 
     def calls(self) -> list[tuple[Call, Mapping[str, Any]]]:
-        """Return the actions as calls, each with the remaining values of the original call. Raises NotTaken or
-        Unreadable if they are unknown.
+        """Return the actions as calls, each with the original call's values that are not parameters. Raises NotTaken or
+        Unreadable if the actions are unknown.
         """
         self._check_secrets()
         arguments = self._call.arguments
@@ -221,8 +223,8 @@ class _Resolving:
                 act = place if part.target is None else part.target.act
                 found.append((self._made(action, part), self._untold(action, part), act))
         if not parts:
-            # If other actions match parts of a call, an action that matches every call is not enough for a call without
-            # parts.
+            # If some actions match only parts of a call, an action that matches every call is not enough for a call in
+            # which no part was found.
             is_whole = all(each.kind == "call" for each in self._actions)
             if not any(is_whole or not each.is_of_any_call for each in whole):
                 raise NotTaken("no action is declared for this call")
@@ -239,13 +241,13 @@ class _Resolving:
         if len(known) > MOST:
             raise NotTaken(f"the call performs more than {MOST} actions")
         if len(known) > 1:
-            # Consent to one action does not cover a call that also has other actions.
+            # Consent to one action does not cover a call that also performs other actions.
             together = [each.tool for each, _ in known]
             known = [(each, {**untold, "made together": together}) for each, untold in known]
         return known
 
     def _check_secrets(self) -> None:
-        """Check that no argument under `secrets` may be a password, key or token."""
+        """Check that the arguments listed under `secrets` contain nothing that may be a password, key or token."""
         from bylaw.reading.secret import secrets_in, secrets_in_command
 
         shells = {each.reads.argument for each in self._actions if each.reads is not None and each.kind == "shell"}
@@ -256,7 +258,7 @@ class _Resolving:
                     raise NotTaken(f"`{found[0][:6]}...` in `{name}` may be a password, key or token")
 
     def _may_look(self) -> bool:
-        """Whether the arguments of a call name no element, key or field."""
+        """Whether the call's arguments name no element, key or field."""
         given = self._call.arguments
         named = (*self._pages.target, "key", "keys", "fields", *filter(names_element, given))
         if not self._pages.changes_with(self._call.tool) or self._call.tool == self._pages.snapshot:
@@ -264,7 +266,7 @@ class _Resolving:
         return not any(given.get(name) for name in named)
 
     def _check_link(self, element: Any) -> None:
-        """Raise _OpenInstead if a link leads to a page that the agent may open by its address."""
+        """Raise _OpenInstead if a click would follow a link to a page that the agent may open by its address."""
         from bylaw.actions.page_identity import listed_page
 
         address = listed_page(self._page, element, self._pages)
@@ -278,7 +280,9 @@ class _Resolving:
             raise _OpenInstead(call)
 
     def _fitting(self, part: Part) -> list[Action]:
-        """Return the actions of a part of the call. Fallback actions are used only if no other action fits."""
+        """Return the actions that match a part of the call. Fallback actions are returned only if no other action
+        matches.
+        """
         for is_fallback in (False, True):
             of_part = (each for each in self._actions if each.kind == part.kind and each.is_fallback is is_fallback)
             if fitting := [each for each in of_part if self._fits(each, part)]:
@@ -293,7 +297,7 @@ class _Resolving:
             known |= {*_OF_PAGES, *self._pages.target, *self._pages.description}
             known |= {name for name in self._call.arguments if names_element(name)}
         if not any(each.kind in ("shell", "sql") for each in self._actions):
-            # Commands and statements may mean something else in another folder or schema, or with other values.
+            # Commands and statements may have another meaning in another folder or schema, or with other values.
             known |= set(self._tool.parameters if self._tool is not None else ())
         for name, value in self._call.arguments.items():
             if value is not None and name not in known:
@@ -363,10 +367,10 @@ class _Resolving:
         return Call(action.name, arguments, call.id, call.by, call.turn, call.agent, "", call.time, call.refused)
 
     def _untold(self, action: Action, part: Part | None) -> dict[str, Any]:
-        """Return the values in the call that the parameters of the action do not fully state."""
+        """Return the call's values that the action's parameters do not fully determine."""
         told = {take.field for take in action.takes if take.source == "argument"}
         if part is None or part.kind != "page":
-            # A resolved path states the whole argument.
+            # A resolved path determines the whole argument.
             if action.reads is not None and any((take.source, take.field) == ("path", "path") for take in action.takes):
                 told.add(action.reads.argument)
             untold = _as_untold(self._call.arguments, told)
@@ -413,7 +417,7 @@ class _Resolving:
 
 
 _TOLD_BY = {"element": ("element", "name"), "filled in": ("page", "fields"), "address of the page": ("page", "url")}
-"""Parameters of actions that repeat a part of the identity of an element."""
+"""Action parameters that repeat part of an element's identity."""
 
 
 def _as_untold(given: Mapping[str, Any], told: Container[str]) -> dict[str, Any]:
@@ -421,7 +425,7 @@ def _as_untold(given: Mapping[str, Any], told: Container[str]) -> dict[str, Any]
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts in a value, including lists and records."""
+    """Yield the texts in a value, including those in lists and records."""
     waiting = [value]
     while waiting:
         here: Any = waiting.pop()

@@ -1,6 +1,6 @@
 """A line under `runs` of tools.yaml: a command that agents may run without asking the owner.
 
-`pytest [-q -x] *paths*` means `pytest`, then any of the words in brackets and any paths of the project, in any order.
+`pytest [-q -x] *paths*` allows `pytest`, followed in any order by words from the brackets and paths in the project.
 """
 
 import re
@@ -17,13 +17,15 @@ _PATH = re.compile(r"[\w.][\w./:,+-]*(?:\[[\w.,-]+\])?")
 
 class RunLine(Struct, frozen=True):
     words: tuple[str, ...]
-    """The variables, the program and its first words."""
+    """The variables, the program, and the words that must follow it."""
     options: frozenset[str] = frozenset()
-    """The words that may follow."""
+    """The words that may follow after those."""
     takes_paths: bool = False
 
     def fits(self, command: "Command", *, may_be_elsewhere: bool) -> bool:
-        """Whether a command matches this line. Paths in the first words are relative to the first folder."""
+        """Whether a command matches this line. Paths in the required words are relative to the folder in which the
+        shell starts.
+        """
         if command.is_privileged or (not command.is_of_system and command.written != self.words[0]):
             return False
         if any("/" in word for word in self.words) and (may_be_elsewhere or command.directories != frozenset({""})):
@@ -37,13 +39,13 @@ class RunLine(Struct, frozen=True):
         )
 
     def paths_of(self, command: "Command") -> list[str]:
-        """Return the paths in a matching command."""
+        """Return the paths in a command that matches this line."""
         given = command.known_words or ()
         return [word for word in given[len(self.words) :] if word not in self.options]
 
 
 def read_run_line(text: str) -> RunLine | None:
-    """Return the parsed line, or None for another form."""
+    """Return the parsed line, or None if the text is not a valid line."""
     found = _LINE.fullmatch(" ".join(text.split()))
     if found is None:
         return None

@@ -45,7 +45,9 @@ FIELDS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "path": ("path", frozenset(("path", "inside"))),
     "url": ("url", frozenset(("scheme", "host", "port", "path", "query", "private"))),
 }
-"""For each source: the kind of action that may use it, and its fields. `argument` may name any argument."""
+"""For each source, the kind of action that may use it, and its fields. For `argument`, the field is the name of an
+argument.
+"""
 
 _OF_PAGES = ("page", "element", "row", "link")
 _TAKE = re.compile(r"\$([a-z]+)\.([A-Za-z_][A-Za-z0-9_-]*)(?:\((.*)\))?", re.DOTALL)
@@ -55,25 +57,25 @@ _TWO_WAYS = re.compile(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")
 
 
 class ActionError(BylawError):
-    """An action in tools.yaml is invalid."""
+    """Raised if an action in tools.yaml is invalid."""
 
     code = "BY412"
 
 
 class NotTaken(Exception):
-    """The evidence does not show the value. The message gives the reason and fits after "because"."""
+    """Raised if the evidence does not show the value. The message gives the reason and fits after "because"."""
 
 
 class Ambiguous(NotTaken):
-    """The evidence shows several values, so even an optional parameter is unknown."""
+    """Raised if the evidence shows several values. Then even an optional parameter is unknown."""
 
 
 class NotAtOnce(NotTaken):
-    """A call combines actions that must be separate calls. It is always refused."""
+    """Raised if one call combines actions that need separate calls. Such a call is always refused."""
 
 
 class ElementTerms(Struct, frozen=True):
-    """Describes an element by role and name."""
+    """A role and a name that describe a page element."""
 
     roles: tuple[str, ...] = ()
     name: str = ""
@@ -87,22 +89,22 @@ class ElementTerms(Struct, frozen=True):
 
 
 class Take(Struct, frozen=True):
-    """A parameter of an action."""
+    """Where a parameter of an action takes its value from."""
 
     name: str
     source: str
     field: str
     pattern: Pattern | None = None
-    """For `$page.text` and similar: the value is the first group or the whole match."""
+    """For `$page.text` and similar: the value is the pattern's first group or, without groups, the whole match."""
     column: str | int = ""
-    """For `$row.cell`: a heading, or a number from 1. For `$page.field`: the field's name."""
+    """For `$row.cell`, a heading or a number starting at 1. For `$page.field`, the field's name."""
     type: TakenType = "text"
     optional: bool = False
     within: ElementTerms | None = None
     """For `$page.text` and similar: the part of the page that shows the value."""
 
     def fitted(self, value: Any) -> Any:
-        """Return the value converted to its type. Raises `NotTaken` if it does not fit."""
+        """Return the value converted to the parameter's type. Raises `NotTaken` if the conversion fails."""
         if self.type == "list":
             return [str(each) for each in cast("list[Any]", value)] if isinstance(value, list | tuple) else [str(value)]
         if isinstance(value, list | tuple):
@@ -113,7 +115,7 @@ class Take(Struct, frozen=True):
             return value
         if self.type == "number":
             return _number(self.name, value)
-        # Browsers collapse spaces on pages. In a call's arguments, spaces may matter.
+        # Browsers collapse spaces on pages. In a call's arguments, spaces may be significant.
         return " ".join(value.split()) if isinstance(value, str) and self.source in _OF_PAGES else value
 
 
@@ -140,10 +142,10 @@ def names_element(argument: str) -> bool:
 def compile_take(
     name: str, text: str, kinds: frozenset[Kind], type: TakenType, *, optional: bool, arguments: Mapping[str, Any]
 ) -> Take:
-    """Compile a parameter from tools.yaml. `kinds` contains the kinds of the action, and `arguments` contains the
-    arguments of its tools.
+    """Parse a parameter from tools.yaml.
 
-    Raises `ActionError`, or `PatternError` for an invalid pattern.
+    `kinds` contains the kinds of the action, and `arguments` contains the arguments of its tools. Raises `ActionError`,
+    or `PatternError` for an invalid pattern.
     """
     known = ", ".join(f"${source}" for source, (kind, _) in FIELDS.items() if kind == "call" or kind in kinds)
     found = _TAKE.fullmatch(text.strip())

@@ -1,6 +1,7 @@
-"""Determines the rule predicates that code cannot decide. Uses plans of typed operations and a model's checked answers.
+"""Determines the rule predicates that code cannot decide, using plans of typed operations and a model's checked
+answers.
 
-This is ShieldAgent's pipeline (3.3). A shield or an audit can use it. Start at `answerer`.
+This is ShieldAgent's pipeline (section 3.3), for use by a shield or an audit. Start at `answerer`.
 """
 
 from bylaw.answering.answerer import Answerer

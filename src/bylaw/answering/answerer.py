@@ -1,7 +1,7 @@
 """Answers predicates that code cannot decide, with a plan for each rule and an operation for each step.
 
 The model is called through `llm.Chat`. No function here raises an error: if a question cannot be asked or an answer
-cannot be read, the predicate stays unknown. Cost estimates run the same code without sending requests.
+cannot be parsed, the predicate stays unknown. Cost estimates run the same code without sending requests.
 """
 
 import math
@@ -46,7 +46,7 @@ class Answerer:
         most_queries: int = MOST_QUERIES,
         budget: int | None = None,
     ) -> None:
-        """`plans` is the long-term memory. `remembers` switches on each conversation's short-term memory.
+        """`plans` is the long-term memory, and `remembers` switches on the short-term memory of each conversation.
 
         At most `budget` requests are sent. A question that was already answered costs nothing.
         """
@@ -58,20 +58,20 @@ class Answerer:
         self._known = at_hand(chat)
         self._budget = math.inf if budget is None else budget
         self._ahead: dict[str, Answer | None] = {}
-        """Answers that were requested in advance. A pending answer is None."""
+        """Answers that were requested in advance. None if the answer is pending."""
         self._unreachable: Unreachable | None = None
         self._waiting: dict[str, str] = {}
-        """Requests in a batch, each with the file that contains it."""
+        """Requests in a batch, each with the file that contains the request."""
         self._failed: dict[str, str] = {}
         """Unanswered requests, each with the reason."""
         self._over: set[str] = set()
-        """Requests over the budget."""
+        """Requests that were not sent because the budget was used up."""
 
     def __call__(self, pack: Pack, events: Callable[[], Sequence[Event]]) -> "ConversationAnswers":
         return ConversationAnswers(self, pack, events)
 
     def ask_ahead(self, requests: Iterable[Request]) -> None:
-        """Ask many questions together, within the budget: concurrently at an endpoint, or in one batch file."""
+        """Ask many questions together, within the budget: concurrently to an endpoint, or in one batch file."""
         unknown = [request for request in requests if self._known(request) is None]
         asked = unknown if self._budget == math.inf else unknown[: int(self._budget)]
         if not asked:
@@ -85,13 +85,13 @@ class Answerer:
             self._waiting |= dict.fromkeys(keys, error.place)
             self._ahead |= dict.fromkeys(keys)
         except ChatError:
-            # One of the requests failed. Each request is now sent separately when its answer is needed. The failure is
-            # reported then.
+            # One of the requests failed. Each request is now sent separately when its answer is needed, and the failure
+            # is reported then.
             return
         self._budget -= len(asked)
 
     def ask(self, request: Request) -> Answer:
-        """Return the model's answer. Once the model has been unreachable, it is not tried again."""
+        """Return the model's answer. A model that could not be reached is not tried again."""
         if self._unreachable is not None:
             raise self._unreachable
         answer = self._ahead[request.key] if request.key in self._ahead else self._known(request)
@@ -122,7 +122,9 @@ class Answerer:
         return answer
 
     def unanswered(self) -> list[str]:
-        """Describe the unanswered questions in sentences. Whatever depends on them stays undecided."""
+        """Describe the unanswered questions in sentences. Everything that depends on an unanswered question stays
+        undecided.
+        """
         told: list[str] = []
         if self._unreachable is not None:
             undecided = "Questions that only the model can settle stay undecided."
@@ -156,7 +158,7 @@ class ConversationAnswers:
         return self._answered((name,), act, lambda queries: {name: self._settle(name, act, queries)})[name]
 
     def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
-        """Answer whether the user agreed to the act. Asks a single question."""
+        """Answer whether the user agreed to the act, with a single question."""
         name = predicate.name
 
         def settle(queries: "_Queries") -> dict[str, Answered]:
@@ -169,7 +171,7 @@ class ConversationAnswers:
         return self._answered((name,), act, settle)[name]
 
     def stated(self, facts: Mapping[str, Field], act: Act) -> Mapping[str, Answered]:
-        """Return what the user stated about some facts before the act. Asks a single question about all of them."""
+        """Return what the user stated about some facts before the act, with a single question about all of them."""
 
         def settle(queries: "_Queries") -> dict[str, Answered]:
             events = self._events()
@@ -181,7 +183,7 @@ class ConversationAnswers:
     def _answered(
         self, names: Iterable[str], act: Act, settle: Callable[["_Queries"], dict[str, Answered]]
     ) -> dict[str, Answered]:
-        """Return the answers with the number of questions. If anything fails, the predicates stay unknown."""
+        """Return the answers, and the number of questions asked. If the plan fails, the predicates stay unknown."""
         queries = _Queries(self._answerer, self._asked)
         try:
             found = settle(queries)
@@ -203,8 +205,8 @@ class ConversationAnswers:
         return Answered(name, act.step, claim.value, 0, claim.quotes, claim.because)
 
     def _plan(self, topic: "Topic", queries: "_Queries") -> Plan:
-        """Return a plan that worked for the same topic. Failing that, return a plan from the model, or else the default
-        plan.
+        """Return a plan that worked for the same topic. If there is none, return a plan from the model, or else the
+        default plan.
         """
         plans, tools = self._answerer.plans, self._answerer.operations
         alike = plans.like(topic.about) if plans is not None else []
@@ -229,7 +231,7 @@ SCHEMA = schema_of(Plan)
 
 
 class Topic:
-    """The subject of a plan: a rule, its unsettled predicates, and the called tool."""
+    """The subject of a plan: a rule, its undecided predicates, and the called tool."""
 
     def __init__(self, pack: Pack, rule: Rule | None, predicates: Sequence[Predicate], act: Act) -> None:
         self._pack, self._rule, self._predicates, self._act = pack, rule, predicates, act
@@ -238,7 +240,7 @@ class Topic:
 
     @cached_property
     def about(self) -> str:
-        """The topic in words. Every call to the tool has the same topic, so plans can be reused."""
+        """The topic as text. All calls of the tool have the same topic, so that plans can be reused."""
         policy = self._pack.policies.get(self._rule.policy) if self._rule is not None else None
         said = " ".join(each.text for each in policy.citations if each.text) if policy is not None else ""
         lines = [f"Policy: {' '.join((said or (policy.definition if policy is not None else '')).split())}"]
@@ -250,7 +252,9 @@ class Topic:
         return "\n".join(lines)
 
     def plain_plan(self) -> Plan:
-        """Return the default plan: read the latest and the most relevant pieces, then ask."""
+        """Return the default plan: show the model the latest and the most relevant pieces of the history, then ask
+        about each predicate.
+        """
         arguments = " ".join(f"{{{name}}}" for name in self._act.arguments)
         search = Search("found", f"{' '.join(_meaning(each) for each in self._predicates)} {arguments}", "anyone", 6)
         checks = [Check(each.name, f"Is this so: {_meaning(each)}", ("found",)) for each in self._predicates]
@@ -280,7 +284,7 @@ def _meaning(predicate: Predicate) -> str:
 
 
 class Estimate:
-    """A chat that returns known answers and counts all other requests."""
+    """A chat that returns known answers, and counts all other requests instead of sending them."""
 
     def __init__(self, known: Callable[[Request], Answer | None], most: int) -> None:
         self._known, self._most = known, most
@@ -305,7 +309,7 @@ class Estimate:
         return len(self._counted)
 
     def words(self, llm: str) -> str:
-        """Describe what `--llm` will cost and, for a batch, where to put the answers."""
+        """Describe the cost of `--llm` and, for a batch, where to put the answers."""
         every = self._counted.values()
         usage = estimate(list(every)).usage
         answers = sum(each.max_tokens for each in every)

@@ -1,7 +1,7 @@
-"""Asks a model whether the user agreed, if code cannot tell. For a yes, the model must quote the user.
+"""Asks a model whether the user agreed, if code cannot tell. To answer yes, the model must quote the user.
 
-A question shows only part of the conversation: what was said, what was changed, and where values that nobody mentioned
-come from.
+A question shows only part of the conversation: the messages, the changes, and the look-ups behind values in the call
+that no message mentions.
 """
 
 import re
@@ -31,23 +31,27 @@ _RECENT = 330
 _EARLIER = {"user": 160, "agent": 90, "tool": 0}
 """The maximum number of characters shown from any earlier message, keyed by speaker."""
 _CHANGE, _OUTCOME = 300, 150
-"""The maximum length of an earlier write, and of its result."""
+"""The maximum numbers of characters shown from an earlier write and from its result."""
 _BEFORE, _AFTER = 80, 160
-"""The number of characters to show before and after a value from the call in a look-up's result."""
+"""The numbers of characters to show before and after a call's value that occurs in a look-up's result."""
 _BESIDE = 25
-"""In a shortened message, the number of characters to keep around an amount or a value from the call."""
+"""The number of characters to keep around an amount or a call's value in a shortened message."""
 _FIGURES = 4
-"""The maximum number of amounts and call values to keep in a shortened message. The last ones are kept."""
+"""The maximum number of amounts and call values to keep in a shortened message. If there are more, the last ones are
+kept.
+"""
 _AMOUNT = r"[$\u20ac\u00a3\u00a5]\s?\d[\d.,]*|\d[\d.,]*\s?[$\u20ac\u00a3\u00a5]|(?<![\w.])\d[\d,]*\.\d\d(?!\w)"
 _LINE = 25
-"""Repeated lines are kept if they are shorter than this."""
+"""A line that is repeated later is kept if it is shorter than this."""
 _MOST = 30_000
-"""The maximum length of an excerpt. If an excerpt is too long, its earliest pieces are left out."""
+"""The maximum length of an excerpt. If it is exceeded, the earliest pieces are left out."""
 _CUT = "[...]"
 
 
 class Excerpt:
-    """Builds an excerpt from the last piece to the first. Of repeated text, only the last occurrence is kept."""
+    """Builds an excerpt of the conversation, from the last piece to the first. If text is repeated, only its last
+    occurrence is kept.
+    """
 
     def __init__(
         self, pack: Pack, events: Sequence[Event], act: Act, arguments: dict[str, Any], *, whole: str = ""
@@ -64,7 +68,7 @@ class Excerpt:
         self._unsaid = _values(arguments, lambda value: not _whole(value).search(said))
         told = _values(arguments, lambda value: not value.isalpha() and _whole(value).search(said) is not None)
         self._kept = re.compile("|".join([_AMOUNT, *(_whole(each).pattern for each in told)]))
-        """Matches text that may affect the answer: amounts, and values from the call."""
+        """Matches the text that may affect the answer: amounts, and values from the call."""
 
     def text(self) -> str:
         shown, room, left = list[str](), _MOST, len(self._pieces)
@@ -115,7 +119,9 @@ class Excerpt:
         return _cut(text, most)
 
     def _explanation(self, result: str) -> str:
-        """Return the parts of a look-up's result around values that occur in no message. Each value is shown once."""
+        """Return the parts of a look-up's result around the call's values that occur in no message. Each value is shown
+        once.
+        """
         parts: list[str] = []
         for value in [*self._unsaid]:
             found = _whole(value).search(result)
@@ -134,7 +140,9 @@ _ASKS = ("agent", "user")
 
 
 def _values(arguments: dict[str, Any], wanted: Callable[[str], bool]) -> list[str]:
-    """Return the values to look for in a call, longest first. Very short values are left out: they occur everywhere."""
+    """Return the call's values to search for, longest first. Very short values are left out, because they occur
+    everywhere.
+    """
     found = {str(leaf) for leaf in leaves(arguments) if leaf is not None and not isinstance(leaf, bool)}
     values = [each for each in found if len(each) > (2 if each.isdigit() else 1) and not _is_day(each)]
     return sorted((each for each in values if wanted(each)), key=lambda each: (-len(each), each))
@@ -157,8 +165,8 @@ def _plain(text: str) -> str:
 
 
 def _cut(text: str, most: int, kept: re.Pattern[str] | None = None) -> str:
-    """Shorten the text to its beginning, its end, and marked parts from the middle. The end is the longest, because it
-    contains the question.
+    """Shorten a text to its beginning, marked parts from its middle, and its end. The end is the longest part, because
+    it contains the question.
     """
     if len(text) <= most:
         return text
@@ -197,7 +205,8 @@ def consent_request(
 def no_question(pack: Pack, act: Act, events: Sequence[Event]) -> str:
     """Return why no model is asked about undecided consent. Empty if a model is asked.
 
-    A refused call changed nothing. Words seldom show whether one yes covers two identical calls.
+    A model is not asked about a refused call, because it changed nothing, or about a repetition of a completed call,
+    because messages seldom show whether one yes covers both calls.
     """
     ledger = Ledger(pack.schema)
     ledger.observe_all(0, events)
@@ -216,7 +225,7 @@ def no_question(pack: Pack, act: Act, events: Sequence[Event]) -> str:
 
 
 def consent_answer(predicate: Predicate, act: Act, answer: Answer, events: Sequence[Event]) -> Answered:
-    """Interpret the answer. A yes without a quote from the user decides nothing."""
+    """Interpret the answer. A yes without a quote from the user leaves the consent undecided."""
     reply = answer.read(Reply)
     if reply is None:
         return Answered(predicate.name, act.step, None, because=answer.why or "the answer could not be read")
@@ -229,8 +238,8 @@ def consent_answer(predicate: Predicate, act: Act, answer: Answer, events: Seque
 
 
 def _policy(pack: Pack, predicate: Predicate) -> str:
-    """Return the sentences behind the rules that require this consent, and whether the user's own request is
-    sufficient.
+    """Return the sentences behind the rules that require this consent, and whether the user's own request is sufficient
+    consent.
     """
     owners = [pack.policies.get(rule.policy) for rule in pack.book.rules if predicate.name in atoms(rule.formula)]
     told = [

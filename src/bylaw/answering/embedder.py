@@ -1,8 +1,8 @@
-"""`--embedder`: vectors that represent meaning, from weights on disk or from an endpoint. The alternative is hashed
-n-grams.
+"""Implements `--embedder`: vectors that represent meaning, from weights on disk or from an endpoint, as an alternative
+to hashed n-grams.
 
-For a few words, static embeddings are enough: the average of one vector per token. A package may include the weights
-(extra `embed`), so that nothing is downloaded.
+For texts of a few words, static embeddings are enough: the average of one vector per token. A package may include the
+weights (extra `embed`), so that nothing is downloaded.
 """
 
 import importlib
@@ -19,12 +19,12 @@ HASHED = "hashed"
 WORDLLAMA = "wordllama"
 _EXTRA = "in your clone of Bylaw: pip install '.[embed]'"
 _KEY = "none"
-"""Passed to an endpoint without a key, because the SDK requires one."""
+"""The API key for an endpoint that needs no key, because the SDK requires one."""
 
 
 def open_embedder(said: str = "") -> Embedder:
-    """Return the embedder that `said` names: `hashed`, `wordllama`, the folder of a static model, or an endpoint's
-    address.
+    """Return the embedder that `said` names: `hashed`, `wordllama`, the folder of a static model, or the address of an
+    endpoint.
     """
     if said in ("", HASHED):
         return HashedNgrams()
@@ -53,7 +53,7 @@ class StaticEmbedder:
         if len(tables) != 1:
             raise UsageError(f"a static model has one table of vectors; this one has {len(tables)}", place=str(weights))
         self._table = tables[0].astype("float32")
-        # Model2Vec may weight tokens and may let several tokens share a vector.
+        # Model2Vec models may weight tokens, and may let several tokens share a vector.
         self._shares, self._weighs = tensors.get("mapping"), tensors.get("weights")
 
     def __call__(self, texts: Sequence[str]) -> list[list[float]]:
@@ -100,7 +100,7 @@ class EndpointEmbedder:
 
 
 def _of_wordllama() -> tuple[Path, Path]:
-    """Return the package's files without importing the package. Importing it would configure logging."""
+    """Return the package's files without importing the package, because importing it would configure logging."""
     found = importlib.util.find_spec(WORDLLAMA)
     if found is None or not found.submodule_search_locations:
         raise UsageError(f"`{WORDLLAMA}` is not installed", hint=_EXTRA)

@@ -1,8 +1,8 @@
 """The conversation before an act, as numbered pieces for searching, showing and quoting. Also contains the memory of
 plans.
 
-The long-term memory finds plans that worked for similar topics (ShieldAgent, 3.3). A conversation's short-term memory
-is its list of questions. `Answerer` keeps the answers and does not repeat a question.
+The long-term memory finds plans that worked for similar topics (ShieldAgent, section 3.3). The short-term memory
+consists of a conversation's questions: `Answerer` keeps the answers and does not repeat a question.
 """
 
 import math
@@ -24,10 +24,11 @@ from bylaw.rule.structure import Embedder, HashedNgrams, Vector, similarity
 from bylaw.trace.event import Call, Event, Message
 
 MOST = 8
-"""The maximum number of pieces that a search returns. The latest pieces, if requested, are additional."""
+"""The maximum number of pieces that a search returns. The latest pieces, if requested, are returned in addition."""
 SHOWN = {"tool": 1200, "user": 12_000, "agent": 12_000}
-"""The maximum number of characters to show from a piece. A message shows its beginning and its end, because questions
-come last. Quotes are checked against the full text.
+"""The maximum number of characters to show from a piece. Quotes are checked against the full text.
+
+A long message shows its beginning and its end, because questions come last.
 """
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
@@ -40,10 +41,10 @@ class Piece(Struct, frozen=True):
     by: Speaker
     text: str
     note: str = ""
-    """A placeholder for missing text. It cannot be quoted."""
+    """A placeholder for missing text, which cannot be quoted."""
 
     def shown(self) -> str:
-        """Return the piece as the model sees it."""
+        """Return the piece as it is shown to the model."""
         most, text = SHOWN[self.by], self.text or f"({self.note})"
         if len(text) > most:
             text = f"{text[:most]} [...]" if self.by == "tool" else f"{text[: most // 2]} [...] {text[-most // 2 :]}"
@@ -51,7 +52,7 @@ class Piece(Struct, frozen=True):
 
 
 class History:
-    """Everything before an act, or only the pieces from certain speakers. Other pieces are not shown and cannot be
+    """All pieces before an act, or only those from certain speakers. Other pieces are not shown and cannot be
     quoted.
     """
 
@@ -67,8 +68,8 @@ class History:
         return {piece.step: _plain(piece.text) for piece in self.pieces}
 
     def search(self, wanted: Search, filled: str) -> tuple[Piece, ...]:
-        """Return the pieces that share the rarest words with a search, each with its reply, and the latest pieces. All
-        are in order.
+        """Return the pieces that share the rarest words with the query, the reply to each of these pieces, and the
+        latest pieces. All are in conversation order.
         """
         mine = [piece for piece in self.pieces if wanted.by in ("anyone", piece.by)]
         terms = {*words(filled)} - _COMMON
@@ -79,12 +80,14 @@ class History:
         return tuple(piece for piece in self.pieces if piece.step in chosen)
 
     def holds(self, quote: AnswerQuote) -> bool:
-        """Whether a quote occurs word for word at the step that it names. White space is ignored."""
+        """Whether a quote occurs word for word at the step that the quote names. White space is ignored."""
         text = _plain(quote.text)
         return bool(text) and text in self._texts.get(quote.step, "")
 
     def _replies(self, steps: Iterable[int]) -> Iterator[int]:
-        """Yield the step of the reply to each message: the next message from the other speaker."""
+        """Yield the steps of the replies to messages. The reply to a message is the next message from the other
+        speaker.
+        """
         speakers = {piece.step: piece.by for piece in self.pieces}
         for step in steps:
             later = (each for each, by in speakers.items() if each > step and {by, speakers[step]} == {"user", "agent"})
@@ -92,7 +95,7 @@ class History:
                 yield reply
 
     def _score(self, step: int, terms: Iterable[str]) -> float:
-        """Return how well a piece matches. A rare word counts more, and a long piece counts less."""
+        """Return how well a piece matches the query. Rare words score higher, and long pieces score lower."""
         inside, every = self._words[step], self._words.values()
         shared = (sum(word in other for other in every) for word in terms if word in inside)
         score = sum(math.log1p(len(every) / having) for having in shared)
@@ -100,12 +103,12 @@ class History:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of the text. These include numbers and ids."""
+    """Return the words of the text, including numbers and ids."""
     return _WORD.findall(text.lower())
 
 
 def call_text(tool: str, arguments: object) -> str:
-    """Return a call as the model sees it."""
+    """Return a call as it is shown to the model."""
     return f"{tool}({msgspec.json.encode(arguments, order='sorted').decode()})"
 
 
@@ -136,18 +139,18 @@ def _plain(text: str) -> str:
 
 FILE = "plans.jsonl"
 ALIKE = 0.3
-"""A plan must be at least this similar to be shown as an example."""
+"""The minimum similarity of topics for a plan to be shown as an example."""
 SAME = 0.9
-"""A plan for the same tool that is at least this similar is reused without asking a model."""
+"""The minimum similarity of topics for a plan for the same tool to be reused without asking a model."""
 EXAMPLES = 2
 
 
 class Outcome(Struct, frozen=True):
-    """A plan that was run, its topic, and whether it produced an answer."""
+    """A plan that was run, with its topic and whether the plan produced an answer."""
 
     about: str
     tool: str
-    """The called tool. The plan is reused only for this tool, because it may name the tool's arguments."""
+    """The called tool. The plan is reused only for this tool, because it may name arguments of the tool."""
     plan: Plan
     settled: bool
 
@@ -167,7 +170,9 @@ class Remembered(Struct):
 
 
 class Plans:
-    """Plans by topic, in a file to which several processes may append. Without a folder, plans are only in memory."""
+    """Plans by topic, in a file to which several processes may append. Without a folder, the plans are only in
+    memory.
+    """
 
     def __init__(self, folder: Path | None = None, *, embed: Embedder | None = None) -> None:
         self._file = folder / FILE if folder is not None else None

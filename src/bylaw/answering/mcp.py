@@ -1,4 +1,4 @@
-"""User-defined operations: tools from any MCP server, which is started as a process or reached at an address. Needs the
+"""User-defined operations: tools of any MCP server, which is started as a process or reached at an address. Needs the
 extra `mcp`.
 
 A tool's answer is either JSON with a Boolean `value`, which decides a step, or text for the model.
@@ -24,14 +24,14 @@ class McpOperation:
         self.description = f"{' '.join(description.split())} Arguments: {', '.join(parameters) or 'none'}."
 
     def run(self, arguments: Mapping[str, Any]) -> str:
-        """Call the tool. An error decides nothing."""
+        """Call the tool. After an error, the step stays undecided."""
         return self._server.call(self.name, arguments)
 
 
 class McpServer:
     """A server connected from a separate thread, because operations are synchronous.
 
-    `where` is either a command, given as a sequence, or an address. Use the server in a `with` statement.
+    `where` is either a command, as a sequence of words, or an address. Use this class in a `with` statement.
     """
 
     def __init__(self, where: str | Sequence[str]) -> None:

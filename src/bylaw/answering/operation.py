@@ -1,6 +1,7 @@
-"""The typed operations in a plan (ShieldAgent, 3.3). Each step has a name, which later steps use.
+"""The typed operations in a plan (ShieldAgent, section 3.3).
 
-A plan belongs to a rule, not to a conversation. In a plan, `{argument}` is replaced by that argument of the call.
+Each step has a name, by which later steps refer to it. A plan belongs to a rule, not to a conversation, so `{argument}`
+in a plan is replaced by that argument of the call.
 """
 
 from collections.abc import Collection, Mapping
@@ -36,9 +37,8 @@ class Check(Struct, frozen=True, tag_field="operation", tag="binary_check"):
 
 
 class Detect(Struct, frozen=True, tag_field="operation", tag="detect"):
-    """Checks whether search results contain something of the given kind.
-
-    If there is a detector with that name, it decides. Otherwise, a model decides.
+    """Checks whether search results contain content of the given kind, with the detector of that name or, without one,
+    with a model.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Detect(Struct, frozen=True, tag_field="operation", tag="detect"):
 
 
 class Verify(Struct, frozen=True, tag_field="operation", tag="formal_verify"):
-    """A formula over earlier answers, evaluated like a rule.
+    """Evaluates a formula over earlier answers, like a rule.
 
     A formula with temporal operators is evaluated over the steps of the history. An answer holds at the steps that it
     quotes.
@@ -62,11 +62,11 @@ class Argument(Struct, frozen=True):
 
     name: str
     value: str
-    """`{history}` and `{call}` are replaced by the full history and the full call, as data."""
+    """The value, in which `{history}` and `{call}` are replaced by the full history and the full call, as data."""
 
 
 class Use(Struct, frozen=True, tag_field="operation", tag="use"):
-    """A user-defined operation, such as a tool from an MCP server."""
+    """Calls a user-defined operation, such as a tool of an MCP server."""
 
     name: str
     tool: str
@@ -77,7 +77,7 @@ Step = Search | Check | Detect | Verify | Use
 
 
 class Plan(Struct, frozen=True):
-    """Steps in the order of execution. A step named after a predicate determines the predicate's value."""
+    """Steps in the order in which they run. A step with a predicate's name determines the value of that predicate."""
 
     steps: tuple[Step, ...]
 
@@ -101,7 +101,7 @@ class Plan(Struct, frozen=True):
 
 
 def _faults(step: Step, known: Mapping[str, Step], tools: Collection[str]) -> list[str]:
-    """Return what a step uses that is unknown or of the wrong kind."""
+    """Return the unknown or unsuitable steps and operations to which a step refers."""
     match step:
         case Check(uses=names) | Detect(uses=names):
             wrong = [name for name in names if name not in known]

@@ -1,8 +1,7 @@
 """Asks a model once what a request allows. The question contains the user's words and the tool catalogue.
 
-Faults in a model's answer never raise an error here, and no function waits longer than `patience`. A part of the answer
-allows nothing if it names an unknown tool or quotes words that are not in the request. If there is no answer, the user
-is asked.
+A faulty answer never raises an error here, and no function waits longer than `patience`. A part of an answer is ignored
+if it names an unknown tool or quotes text that is not in the request. Without an answer, the user is asked.
 """
 
 import json
@@ -38,11 +37,13 @@ from bylaw.text.folding import fold
 
 _Made = TypeVar("_Made")
 PATIENCE = 15.0
-"""The maximum number of seconds that a call waits for an answer. The next call can use an answer that arrives later."""
+"""The maximum number of seconds that a call waits for an answer. If the answer arrives later, the next call can use
+it.
+"""
 MOST_ASKED = 64
 """The maximum number of concurrent questions."""
 FAILURES = 3
-"""After this many consecutive failures, a model is considered down."""
+"""A model is considered down after this many consecutive failures."""
 PAUSE = 30.0
 """The number of seconds to wait before a model that is down is tried again."""
 
@@ -58,7 +59,7 @@ class PatientChat:
         self.queries = 0
 
     def ask(self, asked: Request, made: Callable[[Answer], _Made | None]) -> _Made | str:
-        """Return the converted answer, or why there is none. An unreadable answer is not converted."""
+        """Return the converted answer, or why there is none. An answer that cannot be parsed is not converted."""
         with self._lock:
             waiting: Future[_Made | str] | None = self._under_way.get(asked.key)
             if waiting is None:
@@ -68,7 +69,7 @@ class PatientChat:
                     return "too many questions are waiting for the model"
                 waiting = self._under_way[asked.key] = Future[_Made | str]()
                 self.queries += 1
-                # The program can exit while a model is still answering.
+                # Use a daemon thread, so that the program can exit while a model is still answering.
                 threading.Thread(target=self._ask, args=(asked, made, waiting), daemon=True).start()
         try:
             return waiting.result(self._patience)
@@ -83,7 +84,7 @@ class PatientChat:
             found, why = made(answer), answer.why or "no readable answer"
         except Exception as error:
             found, why = None, str(error) or type(error).__name__
-            # The answer to a batch request comes later, so the model is not down.
+            # The answer to a batch request arrives later, so this does not count as a failure.
             is_pending = isinstance(error, Pending)
         if not is_pending:
             self._count(is_answered=found is not None)
@@ -93,14 +94,14 @@ class PatientChat:
         waiting.set_result(found if found is not None else no_answer)
 
     def _count(self, *, is_answered: bool) -> None:
-        """Count the consecutive failures. After several, the model is not asked for a while."""
+        """Count consecutive failures. After several failures, the model is not asked for a while."""
         with self._lock:
             self._failures = 0 if is_answered else self._failures + 1
             self._down_until = time.monotonic() + PAUSE if self._failures >= FAILURES else 0.0
 
 
 Meaning = Mapping[str, bool]
-"""For each argument, whether the user means its value. Undecided arguments are left out."""
+"""For each argument, whether the user means its value. Arguments that are undecided are left out."""
 
 
 class SaidOfArgument(Struct, frozen=True):
@@ -117,8 +118,8 @@ MEANING_SCHEMA = schema_of(SaidOfCall)
 
 
 def second_question(doubt: Doubt) -> Request:
-    """Return a question to the model about a call. Does the user mean the call? If they did not ask for it, does their
-    request need it?
+    """Return a question to the model about a call: whether the user means the call and, if they did not ask for it,
+    whether their request needs it.
     """
     call = "\n".join(f"- {name}: {_written(value)}" for name, value in doubt.arguments.items())
     given = {
@@ -131,7 +132,7 @@ def second_question(doubt: Doubt) -> Request:
 
 
 def meaning_of(reply: SaidOfCall, doubt: Doubt) -> Meaning:
-    """Return the part of a model's answer that is based on the shown text."""
+    """Return the part of a model's answer that quotes the shown text."""
     shown = fold(f"{doubt.request} \n {_shown(doubt)}")
     found: dict[str, bool] = {}
     for each in reply.arguments:
@@ -143,7 +144,7 @@ def meaning_of(reply: SaidOfCall, doubt: Doubt) -> Meaning:
 
 
 def _shown(doubt: Doubt) -> str:
-    """Return the results, each after its look-up. Even an empty result may support an answer."""
+    """Return the results, each after its look-up. An empty result is included, because it may support an answer too."""
     return "\n\n".join(
         f"[{number}] {each.tool}({_given(each.arguments)}) showed:\n{each.text}"
         for number, each in enumerate(doubt.shown, start=1)
@@ -159,7 +160,7 @@ def _written(value: object) -> str:
 
 
 class SaidSource(Struct, frozen=True):
-    """The source of a value, according to a model."""
+    """Where a value may come from, according to a model."""
 
     tools: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
@@ -205,7 +206,7 @@ class Reply(Struct, frozen=True):
 
 SCHEMA = schema_of(Reply)
 MOST = 10_000
-"""The maximum number of answers that a reader keeps. The oldest answers are dropped first."""
+"""The maximum number of answers to keep. The oldest answers are dropped first."""
 
 
 def question(text: str, tools: Mapping[str, Tool]) -> Request:
@@ -229,7 +230,7 @@ def _closed(schema: object) -> str:
 
 
 class RequestReader:
-    """Reads requests with a model. Asks about each request once and does not ask for known answers.
+    """Interprets requests with a model. Each request is asked about once, and known answers are not asked for again.
 
     Several threads may use it. Each thread waits only for its own question, for at most `patience` seconds.
     """
@@ -249,7 +250,7 @@ class RequestReader:
         self.known: dict[str, Allowance] = dict(known or {})
         self.meanings: dict[str, Meaning] = dict(meanings or {})
         self.unanswered: dict[str, str] = {}
-        """The latest requests without a usable answer, each with the reason, keyed by question."""
+        """The latest requests without a usable answer, and the reasons, keyed by question."""
         self.not_looked_at: dict[str, str] = {}
 
     @property
@@ -260,7 +261,7 @@ class RequestReader:
         return _PackReader(self, pack.schema.deeds)
 
     def read(self, text: str, tools: Mapping[str, Tool]) -> Allowance:
-        """Return what a request allows. If there is no answer, nothing is allowed and the result gives the reason."""
+        """Return what a request allows. Without an answer, nothing is allowed, and the result gives the reason."""
 
         def made(answer: Answer) -> Allowance | None:
             reply = reply_of(answer)
@@ -270,7 +271,7 @@ class RequestReader:
         return Allowance(unread=found) if isinstance(found, str) else found
 
     def look(self, doubt: Doubt) -> Meaning | None:
-        """Return, for each argument, whether the user means its value. Return None if the model gives no answer."""
+        """Return, for each argument, whether the user means its value. None if the model gives no answer."""
 
         def made(answer: Answer) -> Meaning | None:
             reply = answer.read(SaidOfCall)
@@ -303,7 +304,7 @@ class _PackReader:
 
 
 def _keep(kept: dict[str, _Made], key: str, value: _Made) -> _Made:
-    """Keep a value. If there are too many, drop the oldest."""
+    """Keep a value. If there are too many, drop the oldest value."""
     while len(kept) >= MOST:
         # Another thread may have removed the entry.
         kept.pop(next(iter(kept), key), None)
@@ -312,7 +313,7 @@ def _keep(kept: dict[str, _Made], key: str, value: _Made) -> _Made:
 
 
 def reply_of(answer: Answer) -> Reply | None:
-    """Return a model's answer, or None if the answer cannot be read."""
+    """Return a model's answer, or None if the answer cannot be parsed."""
     said = answer.read(dict[str, Any])
     try:
         return msgspec.convert(_with_bounds_as_text(said), Reply, strict=False)
@@ -344,7 +345,7 @@ def allowance_of(reply: Reply, text: str, tools: Mapping[str, Tool]) -> Allowanc
 
 
 class _Checking:
-    """Checks an answer against the request. Parts that are not based on the request are left out and reported."""
+    """Checks an answer against the request. Parts that the request does not support are left out and reported."""
 
     def __init__(self, text: str, tools: Mapping[str, Tool]) -> None:
         self._text, self._tools = text, tools
@@ -396,14 +397,16 @@ class _Checking:
         )
 
     def _sources(self, said: SaidSource) -> tuple[Source, ...]:
-        """Return a source for each tool. Without a known tool, the value may come from any tool."""
+        """Return a source for each tool. If the answer names no known tool, the value may come from any tool."""
         known = [tool for tool in said.tools if tool in self._tools]
         self.faults += [f"`{tool[:80]}` is not a tool" for tool in said.tools if tool not in self._tools]
         named = self._spans(said.named)
         return tuple(Source(tool, named) for tool in known or [""])
 
     def _spans(self, quotes: Iterable[str]) -> tuple[Span, ...]:
-        """Return the places of quotes in the request. Case is ignored only if a quote does not occur as written."""
+        """Return the positions of quotes in the request. Letter case is ignored only if a quote does not occur exactly
+        as written.
+        """
         found: list[Span] = []
         for quote in (each.strip() for each in quotes):
             start = self._text.find(quote)

@@ -1,4 +1,6 @@
-"""Runs as much of a plan as one predicate needs. A model's answer is used only if its quotes occur in the history."""
+"""Runs the steps of a plan that one predicate needs. A model's answer is used only if its quotes occur in the
+history.
+"""
 
 import itertools
 import re
@@ -76,7 +78,7 @@ class PlanRun:
         self._found: dict[str, Claim] = {}
 
     def find(self, name: str) -> Claim:
-        """Return the result of a named step. The steps that it needs run first."""
+        """Return the result of the step with this name. The steps that it needs are run first."""
         if name not in self._found:
             self._found[name] = self._take(self._steps[name])
         return self._found[name]
@@ -117,7 +119,9 @@ class PlanRun:
         return self._checked(value, reply.quotes, reply.because)
 
     def _checked(self, value: bool | None, quotes: tuple[AnswerQuote, ...], because: str) -> Claim:
-        """Return a claim if its quotes occur in the history. A positive answer needs at least one quote."""
+        """Return the answer as a claim if its quotes occur in the history. A positive answer needs at least one
+        quote.
+        """
         wrong = [quote for quote in quotes if not self._history.holds(quote)]
         if wrong:
             return Claim(because=f"quotes text that is not in step {wrong[0].step}: {wrong[0].text[:80]}")
@@ -140,7 +144,7 @@ class PlanRun:
         try:
             text = self._operations[step.tool].run(given)
         except Exception as error:
-            # A user-defined operation that fails decides nothing.
+            # If a user-defined operation fails, its step stays undecided.
             return Claim(because=f"{step.tool} failed: {type(error).__name__}: {error}")
         try:
             told = msgspec.json.decode(text, type=_Told)
@@ -151,7 +155,7 @@ class PlanRun:
         return Claim(told.value, (), told.because or f"{step.tool} says so")
 
     def _pieces(self, names: Sequence[str]) -> list[Piece]:
-        """Return the results of the named steps in history order, each once."""
+        """Return the results of the named steps in history order, without duplicates."""
         found = {(piece.step, piece.text): piece for name in names for piece in self.find(name).pieces}
         return sorted(found.values(), key=lambda piece: piece.step)
 

@@ -1,5 +1,5 @@
-"""Asks a model what the user stated about facts that only the user knows. For each value, the model must quote the
-user.
+"""Asks a model what the user stated about facts that only the user knows. The model must quote the user for each
+value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,9 @@ def statement_request(pack: Pack, facts: Mapping[str, Field], act: Act, events: 
 
 
 def statement_answer(name: str, field: Field, act: Act, answer: Answer, events: Sequence[Event]) -> Answered:
-    """Interpret the answer. A value is ignored if the field does not allow it or no quote from the user supports it."""
+    """Interpret the answer. A value is ignored if the field does not allow the value, or if no quote from the user
+    supports it.
+    """
     replies = answer.read(Statements)
     if replies is None:
         return Answered(name, act.step, None, because=answer.why or "the answer could not be read")
@@ -78,7 +80,7 @@ def _is_fit(field: Field, value: str) -> bool:
 
 
 def _form(field: Field) -> str:
-    """Describe the values of a fact in the question."""
+    """Describe the possible values of a fact, for use in the question."""
     forms = {
         "enum": f"one of: {', '.join(field.values)}",
         "boolean": "`true` or `false`",

@@ -1,4 +1,6 @@
-"""Requests to a language model, and its answers. Callers do not know where an answer comes from."""
+"""Requests to a language model and their answers. A caller need not know whether an answer comes from an endpoint, a
+batch or a recording.
+"""
 
 import hashlib
 import re
@@ -15,18 +17,20 @@ from bylaw.errors import BylawError
 Role = Literal["system", "user", "assistant"]
 Fault = Literal["", "refused", "truncated", "malformed", "failed"]
 _FAULTS: tuple[Fault, ...] = ("", "malformed", "truncated", "refused", "failed")
-"""Faults in order of severity, least severe first."""
+"""Defects of an answer, from the least to the most severe."""
 Shape = TypeVar("Shape")
 
 
 class ChatError(BylawError):
-    """Raised if a model cannot be reached or its answer is unreadable."""
+    """Raised if a model cannot be reached or if its answer cannot be parsed."""
 
     code = "BY801"
 
 
 class Pending(ChatError):
-    """Raised after requests have been written to a batch folder. Run the command again when they have been answered."""
+    """Raised after requests have been written to a batch folder. Run the command again when the answers are in the
+    folder.
+    """
 
     def __init__(
         self,
@@ -53,7 +57,7 @@ class Pending(ChatError):
 
 
 class Unreachable(ChatError):
-    """Raised if the endpoint has never answered. More requests would be pointless."""
+    """Raised if the endpoint has not answered any request, so that further requests would be pointless."""
 
 
 class ModelMessage(Struct, frozen=True):
@@ -62,15 +66,15 @@ class ModelMessage(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """One question, with everything that affects the answer."""
+    """One question to a model, with everything that affects the answer."""
 
     messages: tuple[ModelMessage, ...]
     schema: dict[str, Any] | None = None
     """The JSON schema of the answer, or None for plain text."""
     name: str = "answer"
-    """A label for people and for the endpoint. It is not part of the question."""
+    """A label for readers of the batch file and for the endpoint. It is not part of the question."""
     attempt: int = 1
-    """The attempt number. A new number makes a new question."""
+    """The attempt number. A request with a new number counts as a new question."""
     max_tokens: int = 1024
     """The maximum length of the answer, in tokens. It is not part of the question."""
 
@@ -99,7 +103,7 @@ class Usage(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """A model's answer. Callers also receive refused, truncated and malformed answers."""
+    """A model's answer. It may be refused, truncated or malformed; callers receive such answers too."""
 
     text: str
     fault: Fault = ""
@@ -107,11 +111,11 @@ class Answer(Struct, frozen=True):
     usage: Usage = Usage()
 
     def is_worse(self, other: "Answer") -> bool:
-        """Whether another answer to the same question is better than this one."""
+        """Whether another answer to the same question should replace this one."""
         return _FAULTS.index(self.fault) > _FAULTS.index(other.fault)
 
     def read(self, shape: type[Shape]) -> "Shape | None":
-        """Decode the answer as `shape`. Return None if it does not match."""
+        """Parse the answer as `shape`. Return None if it does not match."""
         if self.fault:
             return None
         try:
@@ -142,14 +146,14 @@ def unfenced(text: str) -> str:
 
 
 def bare_json(text: str) -> str:
-    """Return the JSON in an answer, without the text or code fence around it."""
+    """Return the JSON in an answer, without surrounding text or a code fence."""
     text = unfenced(text)
     start, end = re.search(r"^[{\[]", text, re.MULTILINE), max(text.rfind("}"), text.rfind("]"))
     return text[start.start() : end + 1] if start is not None and start.start() < end else text
 
 
 def checked(answer: Answer, request: Request) -> Answer:
-    """Mark the answer as malformed if it should be JSON but is not."""
+    """Return the answer, marked as malformed if it should be JSON but is not."""
     if answer.fault or request.schema is None:
         return answer
     try:
@@ -160,14 +164,16 @@ def checked(answer: Answer, request: Request) -> Answer:
 
 
 def schema_of(shape: type) -> dict[str, Any]:
-    """Return the JSON schema of a type. It is flat and closed, as strict endpoints require."""
+    """Return the JSON schema of a type, without references or extra properties, because strict endpoints require
+    this.
+    """
     (schema,), parts = msgspec.json.schema_components((shape,), ref_template="{name}")
     return _closed(schema, parts)
 
 
 _LEFT_OUT = frozenset(("title", "description", "default", "discriminator"))
-"""Schema keys that a model does not need. They are left out, because rewording them would change the
-question's hash.
+"""Schema keys that a model does not need. They are left out so that rewording them does not change the question's
+hash.
 """
 
 
@@ -225,9 +231,9 @@ def render(
 
 
 LETTERS_PER_TOKEN = 4
-"""A typical value for English text, which is good enough for an estimate."""
+"""A typical number of characters per token in English text, which is accurate enough for an estimate."""
 ANSWERED_SHARE = 0.5
-"""Estimates assume answers of half the maximum length."""
+"""The assumed length of an answer in estimates, as a share of the maximum length."""
 
 
 class Price(Struct, frozen=True):

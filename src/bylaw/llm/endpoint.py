@@ -1,7 +1,7 @@
 """Sends concurrent requests to an OpenAI-compatible endpoint with the openai SDK.
 
-A request is retried after a rate limit, time-out, lost connection or server error. A bad answer is returned and not
-retried. If no connection ever succeeds, the run stops.
+A request is retried after a rate limit, time-out, lost connection or server error. A faulty answer is returned, not
+retried. If no connection succeeds at all, the run stops.
 """
 
 import importlib
@@ -34,7 +34,7 @@ class Settings(Struct, frozen=True):
     stream: bool = False
     temperature: float | None = None
     max_tokens: int | None = None
-    """A limit on the tokens per answer, for models with a lower maximum."""
+    """The maximum number of tokens per answer, for models with a lower limit than the requests ask for."""
 
 
 class Endpoint:
@@ -70,7 +70,9 @@ class Endpoint:
             raise ChatError(_short(str(error).splitlines()[0]).rstrip("."), hint=hint) from None
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return the answers in order. Each answer is stored immediately, so an interrupted run loses none."""
+        """Return the answers in order. Each answer is stored immediately, so that an interrupted run loses no
+        answers.
+        """
         answers: list[Answer | None] = [None] * len(requests)
         done = 0
 
@@ -153,7 +155,7 @@ class Endpoint:
                 refusals.append(getattr(choice.delta, "refusal", None) or "")
                 finish = choice.finish_reason or finish
         message = {"content": "".join(texts), "refusal": "".join(refusals) or None}
-        # A stream without a finish reason was cut off.
+        # A stream that ends without a finish reason was cut off.
         choice = {"message": message, "finish_reason": finish or "length"}
         return completion_answer({"choices": [choice], "usage": used})
 

@@ -1,4 +1,6 @@
-"""Stores answers by content hash. An interrupted run can be resumed, and repeating a run costs nothing."""
+"""Stores answers by the hash of their question. An interrupted run can be resumed, and repeating a run costs
+nothing.
+"""
 
 import codecs
 import time
@@ -104,7 +106,7 @@ class Recordings:
         self._answers: dict[str, Answer] = {}
         self.places: dict[str, Path] = {}
         self.failed: dict[str, str] = {}
-        """Requests that failed in transit, and the reasons. They will be sent again."""
+        """Requests that never got an answer, with the reasons. These requests will be sent again."""
         for each in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
             for key, answer in read_answers(each).items():
                 if answer.fault == "failed":
@@ -127,7 +129,7 @@ class Recordings:
         return None if found is None else checked(found, request)
 
     def keep(self, request: Request, answer: Answer, model: str) -> None:
-        """Append an answer and flush it to disk. Failed requests are left out."""
+        """Append an answer and flush it to disk. The answer of a failed request is not stored."""
         if answer.fault == "failed":
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -137,8 +139,8 @@ class Recordings:
 
 
 def _require_one(key: str, one: tuple[Answer, Path], other: tuple[Answer, Path]) -> None:
-    """Raise an error if two files have different answers to a question. Ignore a faulty answer if there is a complete
-    one.
+    """Raise an error if two files have different answers to one question. A faulty answer is ignored if there is a
+    complete one.
     """
     (first, place), (second, also) = one, other
     if first.text != second.text and not first.is_worse(second) and not second.is_worse(first):
@@ -155,7 +157,9 @@ class Finder(Protocol):
 
 
 class Recorded:
-    """Answers from recordings. Other questions go to `chat`. If there is no chat, a missing answer is an error."""
+    """Returns answers from recordings. Other questions go to `chat`. If there is no chat, a missing answer is an
+    error.
+    """
 
     def __init__(self, recordings: Recordings, chat: Chat | None = None, *, keeps: bool = False) -> None:
         self.recordings = recordings
@@ -196,7 +200,7 @@ class Recorded:
 
 REQUESTS = "requests"
 _SHOWN = 3
-"""The maximum number of remarks of one kind to show. The rest are counted."""
+"""The maximum number of remarks of each kind to show. Further remarks are only counted."""
 
 
 class Batch:
@@ -242,7 +246,7 @@ class Batch:
 
     @property
     def remarks(self) -> list[str]:
-        """Problems in the folder, for the person who supplied the answers."""
+        """Describe problems in the folder for the person who supplied the answers."""
         told = {
             "an answer without a request": self.unasked,
             "not read, because its name does not end in .jsonl": self._unread(),
@@ -263,7 +267,7 @@ class Batch:
         return [path.name for path in found if path.is_file() and path.suffix in (".json", ".txt", ".ndjson")]
 
     def _write(self, waiting: dict[str, Request]) -> Path:
-        """Write requests to a new file. The same requests always go to the same file."""
+        """Write requests to a new file. Requests that were written before go to the same file again."""
         folder = self._folder / REQUESTS
         folder.mkdir(parents=True, exist_ok=True)
         text = b"".join(request_line(request, self._model) for request in waiting.values())

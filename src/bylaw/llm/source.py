@@ -1,4 +1,4 @@
-"""Interprets `--llm`, which names a model."""
+"""Opens the model that `--llm` names."""
 
 import os
 from collections.abc import Callable
@@ -49,11 +49,11 @@ def open_chat(
 
 
 def at_hand(chat: Chat) -> Callable[[Request], Answer | None]:
-    """Return a function that finds existing answers in recordings and a batch folder."""
+    """Return a function that looks up existing answers in recordings and a batch folder."""
     return chat.find if isinstance(chat, Finder) else lambda _: None
 
 
 def remarks(chat: Chat) -> list[str]:
-    """Return the problems in a batch folder: answers without a request, and unreadable files."""
+    """Return the problems in a batch folder: answers that match no request, and unreadable files."""
     inner = chat.behind if isinstance(chat, Recorded) else chat
     return inner.remarks if isinstance(inner, Batch) else []

@@ -1,7 +1,8 @@
-"""Readers for what agents pass to tools (SQL, shell commands, paths, URLs) and for the pages they see.
+"""Parsers for the text that agents pass to tools (SQL, shell commands, paths, URLs), and for the pages that agents see.
 
-Every reader is an allowlist. Text with an uncertain meaning is `Unreadable` and is never treated as a read. Start at
-`unreadable.py`, then go to the reader for the text: `sql.py`, `shell.py`, `path.py`, `url.py` or `page.py`.
+Every parser is an allowlist: if the meaning of a text is uncertain, the parser raises `Unreadable`, and the text is
+never treated as read-only. Start at `unreadable.py`, then go to the parser for the text: `sql.py`, `shell.py`,
+`path.py`, `url.py` or `page.py`.
 """
 
 from bylaw.reading.unreadable import Unreadable

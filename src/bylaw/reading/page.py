@@ -1,8 +1,8 @@
-"""Reads a page from Playwright's accessibility snapshot, either bare or in the Markdown of Playwright's MCP server.
+"""Parses a page from Playwright's accessibility snapshot, either alone or in the Markdown of Playwright's MCP server.
 
 The grammar is exactly Playwright's: each line describes one element, with its name as a JSON string and its states in
-brackets. No name or other content can therefore look like another element. Anything else is `Unreadable`, with its
-line.
+brackets. So no name or other content can be mistaken for an element. For any other line, `Unreadable` is raised with
+the line's number.
 """
 
 import json
@@ -23,7 +23,9 @@ _LINE = re.compile(
     r'(?: ("(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+"|/.*/))?'
     rf"{_STATES}(?: \[ref=(\w+)\])?{_STATES}(?:(:)(?: (.+))?)?"
 )
-"""Matches one element: indent, change mark, role, name, states, reference, states, and the text after the colon."""
+"""Matches one element: indentation, change mark, role, name, states, reference, further states, and the text after the
+colon.
+"""
 _QUOTED_LINE = re.compile(r"( *)- '((?:[^']|'')*)'(?:(:)(?: (.+))?)?")
 _PROPERTY = re.compile(r"( *)- /([a-z-]+): (.+)")
 _UNCHANGED = re.compile(r"( *)- ref=(\w+) \[unchanged\]")
@@ -35,7 +37,7 @@ _BEFORE = re.compile(
     r"|### (?:Ran Playwright code|Open tabs|Page|Page state|Snapshot)|- Ran Playwright code:?|- Page Snapshot:?"
     r"|- Page (?:URL|Title):.*|- Console: [0-9, a-z]*|- [0-9]+: .*"
 )
-"""Matches lines that may come before a snapshot. Text under other headings may come from the page."""
+"""Matches the lines that may precede a snapshot. Text under any other heading may come from the page."""
 _URL = "- Page URL: "
 _TITLE = "- Page Title: "
 
@@ -52,16 +54,22 @@ class Element(Struct, frozen=True, gc=False):
     depth: int
     role: str
     name: str = ""
-    """The accessible name. Playwright leaves out names over 900 characters and names that the content repeats."""
+    """The accessible name. Playwright omits a name of over 900 characters, and a name that repeats the element's
+    content.
+    """
     ref: str = ""
-    """The element's reference for tools. Empty if tools cannot use the element."""
+    """The reference with which tools name the element. Empty if tools cannot use the element."""
     states: tuple[tuple[str, str], ...] = ()
-    """States and their values, such as `checked`, `disabled`, `level` and `cursor`. A bare state has an empty value."""
+    """States such as `checked`, `disabled`, `level` and `cursor`, with their values. A state without a value has an
+    empty value.
+    """
     text: str = ""
     """The element's text. For a text box, this is what the user entered."""
 
     def state(self, name: str) -> str | None:
-        """Return the value of a state. Empty if the state has no value, None if the element does not have the state."""
+        """Return the value of a state: empty if the state has no value, and None if the element does not have the
+        state.
+        """
         return next((value for each, value in self.states if each == name), None)
 
     @property
@@ -96,7 +104,9 @@ class Page(Struct, frozen=True, dict=True):
 
     @cached_property
     def focused(self) -> Element | None:
-        """The element that receives keys, or None if unknown. Without a focused element, it is the whole page."""
+        """The element that receives keys, or None if it is unknown. If no element is focused, this is the root of the
+        page.
+        """
         active = [element for element in self.elements if element.state("active") is not None]
         if not active:
             return None
@@ -134,7 +144,7 @@ class Page(Struct, frozen=True, dict=True):
         )
 
     def find(self, role: str, name: str | None = None) -> Iterator[Element]:
-        """Yield the elements with a role. If `name` is given, yield only elements with exactly this name."""
+        """Yield the elements with this role and, if `name` is given, with exactly this name."""
         for element in self.elements:
             if element.role == role and (name is None or element.name == name):
                 yield element
@@ -144,7 +154,7 @@ class Page(Struct, frozen=True, dict=True):
         return any(above.role == "iframe" for above in self.ancestors(element))
 
     def label(self, element: Element) -> str:
-        """Return the element's name. If Playwright left out the name because the text repeats it, return the text."""
+        """Return the element's name, or its text if Playwright omitted the name because the text repeats it."""
         return element.name or self.text_of(element)
 
     def rows(self, table: Element) -> Iterator[Element]:
@@ -166,7 +176,9 @@ class Page(Struct, frozen=True, dict=True):
         return tuple(self.text_of(cell) for cell in cells) if all(c.role == "columnheader" for c in cells) else ()
 
     def cell(self, row: Element, column: str) -> Element | None:
-        """Return a row's cell under a header. None if headers repeat, or if the cells do not match the headers."""
+        """Return a row's cell under a header. None if two headers are equal, or if the cells do not match the
+        headers.
+        """
         table = next((above for above in self.ancestors(row) if above.role in ("table", "grid", "treegrid")), None)
         columns = self.columns(table) if table is not None else ()
         cells = self.cells(row)
@@ -181,8 +193,8 @@ _CELLS = frozenset({"cell", "gridcell", "columnheader", "rowheader"})
 def read_page(text: str) -> Page:
     """Return the page in a snapshot. Raises `Unreadable` unless the text is exactly one Playwright snapshot.
 
-    A truncated snapshot gives an incomplete page. Use this only for results of snapshot tools. Other results may
-    contain any text from the page.
+    A truncated snapshot gives an incomplete page. Use this function only for results of snapshot tools, because other
+    results may contain any text from the page.
     """
     if len(text) > MAX_CHARACTERS:
         raise Unreadable(f"the snapshot has more than {MAX_CHARACTERS:,} characters")

@@ -1,4 +1,4 @@
-"""Determines whether a path leads inside or outside a folder."""
+"""Determines whether a path leads into a folder or out of it."""
 
 import os
 import re
@@ -15,10 +15,10 @@ MAX_CHARACTERS = 4096
 
 
 class Place(Struct, frozen=True):
-    """The location that a path leads to."""
+    """The location to which a path leads."""
 
     path: str
-    """The whole path with `/` as the separator, and without `.` and `..`."""
+    """The whole path, with `/` as the separator and without `.` and `..`."""
     inside: str | None
     """The path below the root, or `.` for the root itself. None if the path is or may be outside the root."""
 
@@ -132,7 +132,7 @@ def _plain(text: str, style: str) -> str:
 
 
 def _steps(text: str, style: str, base: list[str] | None) -> list[str]:
-    """Return the names in a path from the top down. The first one is the top itself: `/`, a drive or a share."""
+    """Return the names in a path from the top down. The first name is the root itself: `/`, a drive or a share."""
     if style == "posix":
         parts = ["/"] if text.startswith("/") else list(base or ())
         names = text.split("/")
@@ -193,7 +193,9 @@ def _real(parts: list[str]) -> list[str]:
 
 
 def _followed(text: str, parts: list[str], here: list[str]) -> list[str]:
-    """Return the path with links followed. The operating system resolves `..` after a link."""
+    """Return the path after following links. The operating system resolves a `..` after following the link before
+    it.
+    """
     whole = text if text.startswith("/") else f"{_joined(here)}/{text}"
     real = list(Path(os.path.realpath(whole)).parts)
     if _FILE_URL.match(text):

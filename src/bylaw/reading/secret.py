@@ -1,6 +1,7 @@
-"""Finds values that may be passwords, keys or tokens: values that look random, and values that follow such a name.
+"""Finds values that may be passwords, keys or tokens: values that look random, and values after a name such as
+`password`.
 
-There is no list of token formats. A finding is a reason to ask, not a proof, and not every secret is found.
+There is no list of token formats. A finding is a reason to ask, not a proof, and some secrets are not found.
 """
 
 import re
@@ -17,7 +18,7 @@ _NAMED = re.compile(
     r"([\"'\])]*[ \t]*[:=>|,(]{0,2}>?[ \t]*)"
     r"(?:([\"'])([^\"'\s$<{]{4,})\3|([^\s\"'<>()\[\]{},;|$]{6,}))(?=(.?))"
 )
-"""Matches a name, the signs after it, and a word in or without quotes."""
+"""Matches a name such as `password`, the punctuation after it, and a word with or without quotes."""
 _NAMES_SECRET = re.compile(rf"(?i).*{_NAME}")
 _USER_OF_URL = re.compile(r"://[^/\s:@]*:([^/\s:@$]+)@")
 _RUN = re.compile(r"[A-Za-z0-9+/=_-]{16,}")
@@ -32,8 +33,9 @@ def secrets_in(text: str) -> tuple[str, ...]:
 
 
 def secrets_in_command(text: str, commands: tuple[Command, ...]) -> tuple[str, ...]:
-    """Return the values in a shell command that may be secrets: also any value of a variable or an option with such a
-    name. Hashes in `git` commands are left out.
+    """Return the values in a shell command that may be secrets.
+
+    Includes the value of any variable or option with a name such as `password`. Hashes in `git` commands are left out.
     """
     found = list(secrets_in(text))
     hashes: set[str] = set()
@@ -43,7 +45,7 @@ def secrets_in_command(text: str, commands: tuple[Command, ...]) -> tuple[str, .
         for word, after in zip(words, (*words[1:], ""), strict=False):
             name, _, value = word.partition("=")
             given.append((name, value or (after if word.startswith("--") else "")))
-            # Quotes in the text may split the word.
+            # Quotes in the text may split the secret.
             found += secrets_in(word)
         found += [value for name, value in given if value and _NAMES_SECRET.fullmatch(name)]
         if command.program == "git":
@@ -54,8 +56,8 @@ def secrets_in_command(text: str, commands: tuple[Command, ...]) -> tuple[str, .
 def _named_in(text: str) -> Iterator[str]:
     """Yield the words that follow a name such as `password`.
 
-    After a colon, an equals sign or an option, any word of eight letters counts unless it names a secret itself or is
-    code; otherwise only a quoted word, or one with a digit.
+    After a colon, an equals sign or an option, any word of at least eight letters counts, unless it is itself such a
+    name or is code. Elsewhere, only a quoted word or a word with a digit counts.
     """
     for name, signs, _, quoted, plain, after in _NAMED.findall(text):
         value = quoted or plain
@@ -80,7 +82,7 @@ def _random_in(text: str) -> Iterator[str]:
 
 
 def _is_readable(run: str) -> bool:
-    """Whether an unbroken run of letters and digits is a number, or words such as `parseHttp2Headers`."""
+    """Whether an unbroken run of letters and digits is a number, or consists of words, as in `parseHttp2Headers`."""
     words = _SEGMENT.findall(run)
     letters = [each for each in words if not each.isdigit()]
     if run.isdigit() or (run.islower() and run.isalpha()):

@@ -1,8 +1,10 @@
-"""Reads a shell text as a list of simple commands, each a program with its words and redirected files.
+"""Parses a shell text into a list of simple commands, each a program with its words and redirected files.
 
 The grammar is an allowlist: words and quotes, `NAME=value` before a program, redirections to files, and the operators
-`;`, `&&`, `||`, `|` and the end of a line. Any other text is `Unreadable`, such as loops, groups, substitutions,
-here-documents, functions, background jobs, and programs that run other programs.
+`;`, `&&`, `
+
+`, `|` and the end of a line. Anything else is `Unreadable`, such as loops, groups, substitutions, here-documents,
+functions, background jobs, and programs that run other programs.
 """
 
 import re
@@ -19,7 +21,7 @@ __all__ = ["Command", "Word", "read_shell"]
 
 MAX_CHARACTERS = 50_000
 MAX_FOLDERS = 8
-"""The maximum number of folders that a command may run in."""
+"""The maximum number of folders in which a command may run."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _BLANK = re.compile(r"(?:[ \t]|(?<=[ \t])\\\n)+")
@@ -36,16 +38,18 @@ _PIECE = re.compile(
     r"|(?P<inner>(?<=[\w./@^-])~|(?<=[^\s;|<>&])\#)"
     r"|(?P<unknown>[*?\[\]~]|\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_]*\})"
 )
-"""Matches a part of a word. The shell replaces an `unknown` part: a pattern, a variable or a home folder."""
+"""Matches a part of a word. An `unknown` part is one that the shell replaces: a pattern, a variable or a home
+folder.
+"""
 _IN_DOUBLE = re.compile(r'\\(["\\$`])|(\$[A-Za-z_{])')
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _SILENT = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 
 
 def read_shell(text: str) -> tuple[Command, ...]:
-    """Return the commands that `text` may run, in order. Raises `Unreadable` if this is uncertain.
+    """Return the commands that `text` may run, in order.
 
-    Takes less than 0.2 ms for a line.
+    Raises `Unreadable` if the commands are uncertain. Takes less than 0.2 ms for a line.
     """
     if len(text) > MAX_CHARACTERS:
         raise Unreadable(f"the command has more than {MAX_CHARACTERS:,} characters")
@@ -68,11 +72,11 @@ def read_shell(text: str) -> tuple[Command, ...]:
 
 
 class _Simple(Struct):
-    """A command as written."""
+    """A command as it is written."""
 
     line: int
     words: list[tuple[str, Word]]
-    """Each word with its text in the source."""
+    """Each word, with its text in the source."""
     files_read: list[Word]
     files_written: list[Word]
     after: str = ""
@@ -153,7 +157,7 @@ class _Scanner:
 
 
 def _read(simple: _Simple) -> Command:
-    """Return the command without the programs that only run it, such as `sudo` and `timeout`."""
+    """Return the command without the wrappers that only run it, such as `sudo` and `timeout`."""
     read, changed = tuple(simple.files_read), tuple(simple.files_written)
     if not simple.words:
         return Command("", files_read=read, files_written=changed, is_literal=_are_exact(read, changed))
@@ -192,10 +196,10 @@ class _Folders:
 
     def __init__(self) -> None:
         self.here: frozenset[str] | None = frozenset({""})
-        """The folders of the next command, if every command before it in a chain with `&&` succeeded."""
+        """The folders in which the next command runs if all previous commands in its `&&` chain succeed."""
         self._reached = self.here
         self._is_chain = True
-        """Whether only `&&` joins the commands of the statement so far."""
+        """Whether the commands of the statement so far are joined only by `&&`."""
 
     def follow(self, command: Command, after: str) -> None:
         if command.program == "cd":

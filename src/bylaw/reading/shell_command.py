@@ -25,7 +25,7 @@ _PROGRAM = re.compile(r":|[\w./][\w.@+/-]*(?<!/)")
 class Word(Struct, frozen=True):
     """A word without its quotes, or as written if its value is unknown until the command runs.
 
-    An unknown word contains a variable, a pattern or a home folder. It may become any number of words.
+    An unknown word contains a variable, a pattern or a home folder, and may become any number of words.
     """
 
     text: str
@@ -42,19 +42,19 @@ class Command(Struct, frozen=True):
     assignments: tuple[tuple[str, Word], ...] = ()
     """Variables that are set for the program."""
     files_read: tuple[Word, ...] = ()
-    """Files that are redirected to the program."""
+    """Files whose content is redirected to the program."""
     files_written: tuple[Word, ...] = ()
     """Files to which output is redirected, except for `/dev/null`, `/dev/stdout` and `/dev/stderr`."""
     directories: frozenset[str] | None = frozenset({""})
-    """The folders in which the program may run after `cd`, relative to the start. None if unknown."""
+    """The folders in which the program may run because of `cd`, relative to the initial folder. None if unknown."""
     is_privileged: bool = False
     """Whether the program runs as another user."""
     is_literal: bool = False
-    """Whether every word of the whole text is exact, and no program of the text runs under `sudo` or `env`."""
+    """Whether every word in the whole shell text is exact, and no program in the text runs under `sudo` or `env`."""
 
     @classmethod
     def of(cls, program: Word, words: tuple[Word, ...], assignments: tuple[tuple[str, Word], ...]) -> "Command":
-        """Return the command of a program. Raises `Unreadable` if its words may mean something else."""
+        """Return the command for a program. Raises `Unreadable` if the program may interpret its words differently."""
         name = posixpath.basename(program.text)
         if not program.is_exact or not _PROGRAM.fullmatch(program.text):
             raise Unreadable(f"the program `{program.text[:40]}` is unknown")
@@ -72,9 +72,10 @@ class Command(Struct, frozen=True):
 
     @property
     def spelled(self) -> str | None:
-        """The program and its words on one line. Words with special characters are quoted.
+        """The program and its words on one line, or None.
 
-        None if a word is not known before the command runs, or if a variable may change what the program does.
+        Words with special characters are quoted. None if a word is unknown until the command runs, or if a variable may
+        change the program's behaviour.
         """
         known = self.known_words
         if known is None or not all(_is_harmless(name, value) for name, value in self.assignments):
@@ -83,9 +84,9 @@ class Command(Struct, frozen=True):
 
     @property
     def known_words(self) -> tuple[str, ...] | None:
-        """The program, its words, and variables that may change what it does.
+        """The program, its words, and the variables that may change its behaviour.
 
-        None if any of them is not known before the command runs.
+        None if any of these is unknown until the command runs.
         """
         if not all(word.is_exact for word in (*self.words, *(value for _, value in self.assignments))):
             return None
@@ -99,9 +100,9 @@ class Command(Struct, frozen=True):
 
     @property
     def operands(self) -> tuple[str | None, ...]:
-        """The words that do not begin with a hyphen. An unknown word is None.
+        """The words that do not begin with a hyphen, including option values that are separate words.
 
-        Option values that are separate words are included.
+        An unknown word is None.
         """
         before = self._before_dashes()
         words = [word for word in before if not (word.is_exact and _is_option(word.text))]
@@ -114,9 +115,9 @@ class Command(Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...] | None:
-        """The words that may name files, relative to the start. None if one of them is unknown.
+        """The words that may name files, relative to the initial folder. None if one of them is unknown.
 
-        Includes operands, option values and redirected files. A command with a closed form names only its files.
+        Includes operands, option values and redirected files. For a command with a closed form, only its files.
         """
         if (form := self.form) is not None:
             return self.from_start(path for each in form.paths for path in _named_in(each))
@@ -129,13 +130,17 @@ class Command(Struct, frozen=True):
         return None if any(map(_REMOTE_HELPER.match, named)) else self.from_start(named)
 
     def from_start(self, paths: Iterable[str]) -> tuple[str, ...] | None:
-        """Return paths of the command relative to the start. None if the folder that it runs in is unknown."""
+        """Return the command's paths relative to the initial folder. None if the folder in which the command runs is
+        unknown.
+        """
         if self.directories is None:
             return None
         return tuple(posixpath.join(folder, each) for each in paths for folder in sorted(self.directories))
 
     def may_have_option(self, *names: str) -> bool:
-        """Whether the words may include one of these options: `-f`, also as in `-rf`; `--force`, also as `--forc`."""
+        """Whether the words may include one of these options, also in a group (`-rf` for `-f`) or abbreviated (`--forc`
+        for `--force`).
+        """
         return any(not word.is_exact or _is_one(word.text, names) for word in self._before_dashes())
 
     @property
@@ -144,13 +149,13 @@ class Command(Struct, frozen=True):
 
     @property
     def writes(self) -> bool:
-        """Whether the command may change something. True unless a closed form shows that it only reads."""
+        """Whether the command may change something. False only if a closed form shows that the command only reads."""
         form = self.form
         return form is None or bool(form.changed)
 
 
 def _is_harmless(name: str, value: Word) -> bool:
-    """Whether all programs behave the same for this value of the variable."""
+    """Whether this value of the variable does not change the behaviour of any program."""
     if name in _PAGERS:
         return value in (Word(""), Word("cat"))
     return name in _VARIABLES and value.is_exact and _PLAIN_VALUE.fullmatch(value.text) is not None
@@ -161,7 +166,7 @@ def _is_option(text: str) -> bool:
 
 
 def _is_one(option: str, names: Sequence[str]) -> bool:
-    """Whether an option is one of these, also abbreviated or together with other letters."""
+    """Whether an option is one of these, possibly abbreviated or grouped with other letters."""
     if option.startswith("--"):
         given = option.partition("=")[0]
         return len(given) > 2 and any(name.startswith(given) for name in names)
@@ -177,7 +182,7 @@ _FILE_URL = re.compile(r"(?i)file:(?://[^/\s]*)?(/\S*)")
 
 
 def _named_in(text: str) -> list[str]:
-    """Return the paths that a word may name: the word itself, an option's value, or the value after `name=`."""
+    """Return the paths that a word may name: the whole word, an option's value, or the value after `name=`."""
     _, equals, value = text.partition("=")
     inside = [found[1] for found in _INSIDE.finditer(text)] + [found[1] for found in _FILE_URL.finditer(text)]
     if not _is_option(text):

@@ -1,7 +1,7 @@
-"""Commands with a literal, closed form. Such a command names every file whose contents it shows.
+"""The commands that have a closed form. A command in a closed form names every file whose contents it shows.
 
-In a closed form, flags come first, some of which take a number, and then operands. A command with any other word has no
-closed form.
+A closed form consists of a program, then flags, some of which take a number, and then operands. A command with any
+other word has no closed form.
 """
 
 import re
@@ -19,7 +19,7 @@ class Form(Struct, frozen=True):
     shown: tuple[str, ...] = ()
     """The files whose contents the command shows or copies."""
     named: tuple[str, ...] = ()
-    """The files and folders that the command only names."""
+    """The files and folders that the command names without showing their contents."""
     changed: tuple[str, ...] = ()
     """The files that the command creates, changes or moves."""
 
@@ -29,7 +29,7 @@ class Form(Struct, frozen=True):
 
 
 _FORMS = {
-    # The flags, the flags that take a number, and what the operands are.
+    # The flags, the flags that take a number, and the meaning of the operands.
     "cat": ("Abens", "", "shown"),
     "head": ("qv", "cn", "shown"),
     "tail": ("qv", "cn", "shown"),
@@ -82,23 +82,23 @@ _PLAIN_GIT = frozenset(["--cached", "--staged", "-w"]) | _LISTS
 
 
 _WRAPPERS = {
-    # The options, and the options with a value.
+    # The options without a value, and the options with a value.
     "env": (frozenset({"-i"}), frozenset({"-u"})),
     "sudo": (frozenset({"-n", "-E", "-H"}), frozenset({"-u", "-g"})),
     "time": (frozenset({"-p"}), frozenset[str]()),
     "timeout": (frozenset({"--foreground"}), frozenset({"-k", "-s"})),
 }
-"""Programs that run the program that their words name."""
+"""Programs that run another program, which is given in their words."""
 _DURATION = re.compile(r"[0-9.]+[smhd]?")
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _ONLY_CLOSED = frozenset({"find", "sed", "set"})
-"""Programs whose words may run commands, write files or set options. They are read only in a closed form."""
+"""Programs whose words may run commands, write files or set options. They are accepted only in a closed form."""
 _GIT_OPTIONS = frozenset({"--no-pager", "--version"})
 _GIT_SETTING = re.compile(r"(?i:color\.(?:ui|diff|status)|core\.quotepath|log\.showsignature|user\.(?:email|name))=.*")
 
 
 def unwrap(command: "Command") -> int | None:
-    """Return how many words at the end are the program that a wrapper runs. None if the program is not a wrapper."""
+    """Return how many of the last words form the program that a wrapper runs. None if the program is not a wrapper."""
     if command.program not in _WRAPPERS:
         return None
     words, at = command.words, 0
@@ -132,7 +132,7 @@ def check_form(command: "Command") -> None:
 
 
 def _has_plain_start(words: tuple["Word", ...]) -> bool:
-    """Whether the options before a command of `git` cannot make it run another program."""
+    """Whether the options between `git` and its command cannot make `git` run another program."""
     texts = [word.text if word.is_exact else "-" for word in words]
     while texts and texts[0].startswith("-"):
         value = texts[1] if len(texts) > 1 else "-"
@@ -198,7 +198,7 @@ def _usual(program: str, words: tuple[str, ...]) -> Form | None:
                 put = tuple(f"{target.rstrip('/')}/{each.rpartition('/')[2]}" for each in copied)
             else:
                 put = (target,)
-            # The target may be a folder, in which the copy keeps its name.
+            # If the target is a folder, the copy keeps its name inside that folder.
             return Form(operands[:-1], changed=(*copied, *put))
         case "changed":
             return Form(changed=operands)
@@ -211,7 +211,7 @@ def _usual(program: str, words: tuple[str, ...]) -> Form | None:
 
 
 def _operands(words: tuple[str, ...], flags: str, numbered: str) -> tuple[str, ...] | None:
-    """Return what follows the flags, or None if a flag is unknown."""
+    """Return the words after the flags, or None if a flag is unknown."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         value = rf"(?:[{numbered}]?[0-9]+|(?P<waits>[{numbered}]))?" if numbered else "(?P<waits>(?!))?"
@@ -253,7 +253,7 @@ def _git(words: tuple[str, ...]) -> Form | None:
 
 
 def _changes(name: str, rest: tuple[str, ...]) -> Form | None:
-    """Read a command that lists changes, or that shows the changes in the files after `--`."""
+    """Parse a command such as `git log` or `git diff`, with optional paths after `--`."""
     dashes = rest.index("--") if "--" in rest else len(rest)
     options = {each for each in rest[:dashes] if each.startswith("-")}
     paths = rest[dashes + 1 :]

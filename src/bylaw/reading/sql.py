@@ -1,4 +1,6 @@
-"""Finds what an SQL text reads and writes, statement by statement. `sqlglot` (extra `read-sql`) parses the text."""
+"""Finds the tables that each statement in an SQL text reads and writes. `sqlglot` (extra `read-sql`) parses the
+text.
+"""
 
 from collections.abc import Container, Iterator, Mapping
 from itertools import pairwise
@@ -21,7 +23,7 @@ MAX_STATEMENTS = 100
 MAX_CALLS = 9
 """The maximum nesting depth of functions."""
 MAX_TYPES = 4
-"""The maximum nesting depth of functions with type names. The parser's time doubles with each level."""
+"""The maximum nesting depth of functions that contain type names. The parser's time doubles with each level."""
 
 
 def read_sql(
@@ -29,10 +31,10 @@ def read_sql(
 ) -> tuple[Statement, ...]:
     """Return every statement in `text`, in order. Raises `Unreadable` if a statement cannot be read with certainty.
 
-    `tables` contains the declared tables by name. With None, every name is assumed to be a plain table with any
-    columns. Use None to describe logs, not to decide. Without a dialect, all dialects that can parse the text must
-    agree. A statement takes 2 to 5 ms, or 0.4 to 1 ms with a dialect. The first call loads the parser, which takes up
-    to a second.
+    `tables` contains the declared tables by name. If it is None, every name is assumed to be an ordinary table with any
+    columns. Use None only to describe logs, never to decide a call. Without a dialect, all dialects that can parse the
+    text must agree. A statement takes 2 to 5 ms, or 0.4 to 1 ms with a dialect. The first call loads the parser, which
+    takes up to a second.
     """
     found: list[Statement] = []
     for number, tokens in enumerate(_split(read_tokens(text, dialect))):
@@ -72,7 +74,7 @@ def _split(tokens: list[Token]) -> Iterator[list[Token]]:
 
 
 def _check_calls(tokens: list[Token]) -> None:
-    """Check that functions and types are not nested too deeply, and that no function is given a type to return."""
+    """Check that functions and types are not nested too deeply, and that no function is told which type to return."""
     opened: list[str] = []
     for before, token in zip([None, *tokens], tokens, strict=False):
         if token.word == "returning" and token.kind == "word" and opened and opened[-1]:
@@ -89,19 +91,21 @@ def _check_calls(tokens: list[Token]) -> None:
 
 
 def _check_dots(tokens: list[Token]) -> None:
-    """Check that no part of a name is left out, as the schema is in `master..syslogins`."""
+    """Check that no part of a qualified name is omitted, like the schema in `master..syslogins`."""
     for before, token in pairwise(tokens):
         if before.text == token.text == ".":
             raise Unreadable("`..` leaves out a schema")
 
 
 def _check_operators(tokens: list[Token]) -> None:
-    """Check that every operator is known. PostgreSQL may call a user-defined function for any other operator."""
+    """Check that every operator is known, because PostgreSQL may call a user-defined function for an unknown
+    operator.
+    """
     run = ""
     for token in (*tokens, None):
         is_sign = token is not None and token.kind == "sign" and token.text in _OF_OPERATORS
         if run and (not is_sign or token is None or token.spaced):
-            # An operator ends in + or - only if it contains a special character.
+            # An operator ends in + or - only if it also contains a special character.
             while run[-1] in "+-" and run not in words.OPERATORS and not _OF_SPECIAL_OPERATORS & set(run):
                 run = run[:-1]
                 if not run:
@@ -114,7 +118,9 @@ def _check_operators(tokens: list[Token]) -> None:
 
 
 def _check_literals(tokens: list[Token]) -> None:
-    """Check that no unknown name precedes a string. In PostgreSQL, `k 'x'` converts the string to the type `k`."""
+    """Check that no unknown name directly precedes a string. In PostgreSQL, `k 'x'` converts the string to the type
+    `k`.
+    """
     for before, token in pairwise(tokens):
         is_name = before.kind == "name" or (before.kind == "word" and before.word not in words.BEFORE_STRINGS)
         if token.kind == "string" and is_name:
@@ -128,7 +134,7 @@ _OF_SPECIAL_OPERATORS = frozenset("~!@#%^&|?")
 def _is_named(token: Token, names: Container[str]) -> bool:
     """Whether a token is one of these lower-case names.
 
-    A quoted name in another letter case may be defined by the user.
+    A quoted name in other letter case does not match, because it may be user-defined.
     """
     return token.word in names and (token.kind == "word" or token.word in token.text)
 
@@ -168,13 +174,15 @@ class _Reader:
                 raise Unreadable(f"`{word[:40]}` does not begin a known statement")
 
     def _is_plain_begin(self) -> bool:
-        """Whether a `begin` or `savepoint` contains no statement."""
+        """Whether a `begin` or `savepoint` stands alone, without a further statement."""
         if self.tokens[0].word == "savepoint":
             return len(self.tokens) == 2
         return all(token.word in words.TRANSACTION_WORDS or token.text == "," for token in self.tokens[1:])
 
     def _words_of_writes(self) -> set[str]:
-        """Return the words that begin writes. After a dot they are names, except for the next value of a sequence."""
+        """Return the keywords that begin a write. After a dot, such a word is a name and does not count, except for
+        `nextval`.
+        """
         return {
             token.word
             for before, token in zip([None, *self.tokens], self.tokens, strict=False)
@@ -220,7 +228,7 @@ class _Reader:
         return readings
 
     def _check_functions(self, *, of_write: bool = False) -> None:
-        """Check that every name before a bracket is a function that only reads, a type, a keyword or an alias."""
+        """Check each name before a bracket. It must be a function that only reads, a type, a keyword or an alias."""
         for at, token in enumerate(self.tokens[1:], 1):
             if token.kind != "sign" or token.text != "(" or self._may_precede_bracket(at - 1):
                 continue
@@ -247,7 +255,7 @@ class _Reader:
         return self._names_columns(at) or self._is_named_query(at)
 
     def _is_part_of_write(self, at: int) -> bool:
-        """Whether the text before a bracket names the target of a write or introduces a list of columns."""
+        """Whether the text before a bracket names the target of a write, or introduces a list of columns."""
         token, before = self.tokens[at], self.tokens[at - 1].word if at else ""
         if token.kind == "word" and (before, token.word) in (("then", "insert"), ("on", "conflict")):
             return True
@@ -335,8 +343,8 @@ class _Reader:
         return Statement(kind, False)
 
     def _show(self) -> Statement:
-        """Return a `show` of names or harmless settings. Other settings may be secret, such as those that the owner
-        defines.
+        """Return a `show` of names or harmless settings. Other settings, such as those that the owner defines, may be
+        secret.
         """
         settings = words.SETTINGS if self.dialect in (None, "postgres") else frozenset[str]()
         objects = words.SHOWN if self.dialect != "postgres" else frozenset[str]()
@@ -371,7 +379,7 @@ class _Reader:
         is_of_rows = kind in ("insert", "update", "delete", "merge", "replace")
         is_of_table = kind == "create" and any(token.word == "table" for token in self.tokens[1:4])
         try:
-            # The parser would treat `top` in `delete top (5) from t` as the table.
+            # The parser would mistake `top` in `delete top (5) from t` for the table.
             found = [] if self.tokens[1:] and self.tokens[1].word == "top" else self._effects()
             self._check_functions(of_write=True)
         except Unreadable as fault:

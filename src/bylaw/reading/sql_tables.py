@@ -1,7 +1,7 @@
 """A pack's declared tables, and what their columns and keys prove about a statement's names and conditions.
 
-If `o` has no column `purge`, PostgreSQL reads `o.purge` as a call of the function `purge`. Only a declared table, or a
-query in the text, can therefore prove that such a name is a column.
+If `o` has no column `purge`, PostgreSQL interprets `o.purge` as a call of the function `purge`. So `o.purge` is taken
+for a column only if a declared table, or a query in the text, proves that the column exists.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ def column_name(identifier: Any, dialect: str) -> str:
 
 
 def table_name(table: Any, dialect: str) -> str:
-    """Return a table's name with its schema. A part that contains a dot keeps its quotes."""
+    """Return a table's name including its schema. A part of the name that contains a dot keeps its quotes."""
     parts = [column_name(part, dialect) for part in table.parts]
     return ".".join(f'"{part}"' if "." in part and part[0] != '"' else part for part in parts)
 
@@ -57,9 +57,9 @@ class Names:
         self._tables = tables
         """None means that every table has every column."""
         self._queries: Mapping[int, Any] = queries
-        """The `with` query to which a table name refers, keyed by the id of its node."""
+        """The `with` query to which a table's name refers, keyed by the id of the table's node."""
         self._found: dict[int, frozenset[str] | None] = {}
-        """The columns of each query, by its id. None while they are being determined."""
+        """The columns of each query, keyed by the id of its node. None while they are being determined."""
 
     def check(self) -> None:
         """Raise `Unreadable` for a qualified name that might be a function call."""
@@ -73,7 +73,7 @@ class Names:
             if name := self._alias(node):
                 sources.setdefault(name, []).append(node)
             else:
-                # Without an alias, a function may have a name that is not in the text.
+                # A function without an alias may have a name that does not occur in the text.
                 has_unnamed |= not isinstance(node, (exp.Subquery, exp.Values))
         if isinstance(self._tree, exp.Insert):
             target = self._tree.this
@@ -89,7 +89,7 @@ class Names:
                 raise Unreadable(f"`{written}` may call a function: declare the columns of the table under `tables`")
 
     def _alias(self, source: Any) -> str:
-        """Return the name of a source in FROM. Empty if the text does not contain the name."""
+        """Return the name of a source in FROM. Empty if the text does not name the source."""
         alias = source.args.get("alias")
         if alias is not None and alias.args.get("this") is not None:
             return column_name(alias.this, self._dialect)
@@ -104,7 +104,7 @@ class Names:
         """Return the columns that a source certainly has. None if it may have any columns."""
         exp, alias = self._exp, source.args.get("alias")
         if alias is not None and alias.columns:
-            # The alias renames the first columns, so their old names may be gone.
+            # The alias renames the first columns, so their old names may no longer exist.
             return self._listed(alias)
         if isinstance(source, exp.Lateral) and isinstance(source.this, exp.Subquery):
             source = source.this
@@ -121,7 +121,7 @@ class Names:
         return self._tables.get(table_name(source, self._dialect), Table()).columns
 
     def _listed(self, alias: Any) -> frozenset[str]:
-        """Return the columns in `name (columns)`."""
+        """Return the columns listed in `name (columns)`."""
         columns = alias.args.get("columns") or ()
         named = (each if isinstance(each, self._exp.Identifier) else each.this for each in columns)
         return frozenset(column_name(each, self._dialect) for each in named)
@@ -164,9 +164,9 @@ class Names:
 
 
 def pinned_columns(condition: Any, exp: Any, dialect: str, *, numbers: bool) -> frozenset[str] | None:
-    """Return the columns that a condition sets equal to given values. None if the condition cannot be followed.
+    """Return the columns that a condition sets equal to given values. None if the condition is too complex.
 
-    Only comparisons joined by AND are followed. Databases disagree about the precedence of anything else.
+    Only comparisons joined by AND are supported, because databases disagree about the precedence of anything else.
     """
     match condition:
         case exp.Paren():
@@ -190,7 +190,7 @@ def pinned_columns(condition: Any, exp: Any, dialect: str, *, numbers: bool) -> 
             values = [value]
         case _:
             return None
-    # Brackets keep what is inside them apart.
+    # Brackets separate their content from the rest of the condition.
     sides = (exp.Column, exp.Anonymous, exp.Paren, *_given(exp))
     if not isinstance(column, exp.Column) or not all(isinstance(each, sides) for each in values):
         return None
@@ -207,7 +207,9 @@ def _given(exp: Any) -> tuple[Any, ...]:
 
 
 def _is_given(value: Any, exp: Any, *, numbers: bool) -> bool:
-    """Whether a value equals at most one key. In MySQL, a number equals every text that begins with it."""
+    """Whether a value is equal to at most one key. In MySQL, a number is equal to every text that begins with the
+    number.
+    """
     if not isinstance(value, _given(exp)):
         return False
     if isinstance(value, exp.Literal) and value.is_string:

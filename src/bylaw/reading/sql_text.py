@@ -1,8 +1,8 @@
-"""Splits SQL text into tokens. Rejects anything that two databases would read differently, and removes comments.
+"""Splits SQL text into tokens and removes comments. Rejects any text that two databases would interpret differently.
 
-SQL can hide a write by ending a string, name or comment where only some databases see the end. A string, quoted name or
-comment is therefore accepted only if its end is certain, either for the named dialect or for all dialects. Strings lose
-their quotes and backslashes, so that the parser cannot misread them either.
+SQL can hide a write by ending a string, name or comment where only some databases see the end. So a string, quoted name
+or comment is accepted only if its end is certain, either for the named dialect or for all dialects. Quotes and
+backslashes inside strings are removed, so that the parser cannot misread the strings either.
 """
 
 import re
@@ -27,12 +27,12 @@ class Token(Struct, frozen=True):
     word: str = ""
     """The word or quoted name in lower case. Empty for any other token."""
     spaced: bool = False
-    """Whether white space or a comment precedes the token."""
+    """Whether white space or a comment directly precedes the token."""
 
 
 class Lexis(Struct, frozen=True):
-    """The syntax of strings, names and comments in a dialect. None means unknown: the text must then have the same
-    meaning either way.
+    """The syntax of strings, names and comments in a dialect. If a value is None, the text must mean the same with both
+    values.
     """
 
     backslash_escapes: bool | None = None
@@ -55,7 +55,7 @@ _LEXES: dict[str | None, Lexis] = {
 DIALECTS = tuple(name for name in _LEXES if name is not None)
 """The supported dialects, by the names that `sqlglot` uses.
 
-Each other database has its own ways to name a table, and no reader here knows them.
+Other databases have further ways to name a table, which no parser here supports.
 """
 
 _SPACE = re.compile(r"(?:[ \t\n]|\r\n)+")
@@ -198,8 +198,8 @@ class _Scanner:
         text, start = self.text, self.at
         if self.lexis.triple_quotes is None and text.startswith(quote * 3, start):
             raise self._fault("three quotes in a row begin a longer string in some databases")
-        # PostgreSQL and related databases treat this as a continuation of the previous string, which may have contained
-        # escapes.
+        # PostgreSQL and related databases treat this string as a continuation of the previous one, which may have
+        # contained escapes.
         goes_on = bool(self.lexis.dollar_quotes and self.found and self.found[-1].kind == "string")
         escapes = self.lexis.backslash_escapes if escapes is None and not goes_on else escapes
         plain, escaped = _end(text, start, quote, escapes=False), _end(text, start, quote, escapes=True)

@@ -1,4 +1,4 @@
-"""What a statement reads and writes, according to the grammar of one dialect."""
+"""Determines what a statement reads and writes, according to the grammar of one dialect."""
 
 import importlib
 import logging
@@ -23,45 +23,52 @@ __all__ = ["Statement", "Tree", "Unparsed"]
 _OF_INSERT = frozenset(
     {"this", "expression", "with_", "conflict", "alternative", "ignore", "returning", "by_name", "default", "hint"}
 )
-"""Parts of an insert that do not change existing rows. `conflict` and `alternative` are checked separately."""
+"""The parts of an insert that leave existing rows unchanged. `conflict` and `alternative` are checked separately."""
 _OF_ONE_TABLE = frozenset({"this", "expressions", "where", "with_", "returning", "limit", "order", "hint"})
-"""Parts of an update or delete that do not involve another table."""
+"""The parts of an update or delete that involve no other table."""
 _STRICT_NUMBERS = ("postgres", "sqlite")
-"""Databases in which a number equals at most one key. In others, it also equals strings that begin with it."""
+"""Databases in which a number is equal to at most one key. In other databases, it is also equal to strings that begin
+with it.
+"""
 _OF_PLAIN_QUERY = frozenset({"expressions", "from_", "where", "order", "limit", "offset", "distinct"})
-"""Parts of a query that return stored column values unchanged."""
+"""The parts of a query that return stored column values unchanged."""
 
 
 class Statement(Struct, frozen=True):
     """The effect of one statement. A query with a write inside counts as several statements."""
 
     kind: str
-    """The first word, such as `insert`, `explain` or `call`.
+    """The statement's first word, such as `insert`, `explain` or `call`.
 
-    Every query has `select`, and `for update` has `lock`.
+    For a query, `select`, or `lock` if it is `for update`.
     """
     writes: bool
     """Whether the statement may change stored data, locks, or the effects of later statements."""
     tables_read: frozenset[str] | None = frozenset()
-    """Tables that the statement names as sources, in lower case, including the schema if it is written. A CTE is not a
-    table. None if the statement may read unknown tables.
+    """The tables that the statement names as sources, in lower case, with their schema if it is written.
+
+    A CTE is not a table. None if the statement may read unknown tables.
     """
     tables_written: frozenset[str] | None = frozenset()
-    """The changed tables. None if unknown tables may change."""
+    """The tables that the statement changes. None if it may change unknown tables."""
     columns_written: frozenset[str] | None = frozenset()
-    """The columns that an insert or update names. None if it may set any column."""
+    """The columns that an insert or update names. None if the statement may set any column."""
     bounded: bool | None = True
-    """Whether an update or delete is limited to given values of a declared key. None if no key is declared."""
+    """Whether an update or delete is limited to given values of a declared key. None if the table has no declared
+    key.
+    """
     shown_table: str = ""
-    """The table, if a query shows only columns of this one table under their own names. Otherwise empty."""
+    """The table, if a query shows only columns of one table under their own names. Otherwise empty."""
 
 
 _is_reading: ContextVar[bool] = ContextVar("is_reading", default=False)
-"""Whether Bylaw is running the parser. The parser's warnings would put the text into the host's log."""
+"""Whether Bylaw is running the parser. The parser's warnings are then suppressed, because they would put the text into
+the host's log.
+"""
 
 
 class Unparsed(Unreadable):
-    """The text does not follow this dialect's grammar."""
+    """Raised if the text does not follow this dialect's grammar."""
 
 
 @cache
@@ -92,13 +99,13 @@ class Tree:
     def __init__(
         self, tokens: Sequence[Token], dialect: str, tables: Mapping[str, Table] | None, *, is_named: bool = True
     ) -> None:
-        """`is_named` is false if other dialects are also possible."""
+        """Set `is_named` to False if the text may also be in another dialect."""
         self.exp: Any = _sqlglot().expressions
         self.dialect = dialect
         self.tables = tables
         self.named = dialect if is_named else None
         self.queries: dict[int, Any] = {}
-        """The `with` query to which a table name refers, keyed by the id of its node."""
+        """The `with` query to which a table's name refers, keyed by the id of the table's node."""
         text = "".join(f" {token.text}" if token.spaced else token.text for token in tokens)
         quiet = _is_reading.set(True)
         try:
@@ -120,7 +127,9 @@ class Tree:
         self._check_types(tokens)
 
     def _check_words(self, tokens: Sequence[Token], written: str) -> None:
-        """Check that the tree contains every word and value of the statement. The parser drops anything it ignores."""
+        """Check that the tree contains every word and value of the statement, because the parser drops words that it
+        ignores.
+        """
         try:
             lost = _counted(tokens) - _counted(read_tokens(written, self.named))
         except Unreadable as error:
@@ -129,8 +138,9 @@ class Tree:
             raise Unparsed(f"the parser leaves out `{min(unknown)[:60]}`")
 
     def _check_aliases(self, tokens: Sequence[Token]) -> None:
-        """Check that every alias has AS if a statement needs no semicolon. In `select 1 shutdown`, the last word may be
-        the next statement.
+        """Check that every alias is introduced by AS, if statements need no semicolon between them.
+
+        In `select 1 shutdown`, the last word may be the next statement.
         """
         if self.named not in (None, "tsql"):
             return
@@ -140,13 +150,15 @@ class Tree:
         is_unknown = self.named is None
         aliases = Counter(str(each.name).lower() for each in nodes if not (is_unknown and each.args.get("quoted")))
         after_as = Counter(token.text.lower() for before, token in pairwise(tokens) if before.word == "as")
-        # In an unknown dialect, statements may have to end with a semicolon.
+        # If the dialect is unknown, it may be one that requires a semicolon after each statement.
         used = {before.word for before, token in pairwise(tokens) if token.text == "." and is_unknown}
         if unknown := (aliases - after_as).keys() - used:
             raise Unreadable(f"`{min(unknown)[:60]}` may begin a statement: write `as` before an alias")
 
     def _check_types(self, tokens: Sequence[Token]) -> None:
-        """Check that PostgreSQL converts values only to built-in types. A domain's check may call any function."""
+        """Check that PostgreSQL converts values only to built-in types. Another type may be a domain, and its CHECK
+        constraint may call any function.
+        """
         if self.dialect != "postgres":
             return
         exp = self.exp
@@ -180,8 +192,9 @@ class Tree:
         return found
 
     def _check_tables(self, found: Sequence[Statement], tables: Mapping[str, Table]) -> None:
-        """Check that every table is declared. In SQLite, other tables may be virtual. Some of them read files when
-        queried, and some treat a row as a command.
+        """Check that every table is declared. In SQLite, an undeclared table may be virtual.
+
+        Some virtual tables read files when queried, and some treat a row as a command.
         """
         for statement in found:
             named = set(statement.tables_read or frozenset())
@@ -197,7 +210,7 @@ class Tree:
     def _effects(self) -> list[Statement]:
         found = [each for node in self.tree.walk() if self._is_write(node) for each in self._writes(node)]
         if self._is_write(self.tree):
-            # A write must have no effect beyond its tables either.
+            # A write must also have no effect beyond its tables.
             exp = self.exp
             for node in self.tree.find_all(exp.NextValueFor, exp.WithTableHint, exp.Into, exp.Lock, exp.PropertyEQ):
                 self._check(node)
@@ -217,8 +230,9 @@ class Tree:
         return [Statement("select", False, reads, shown_table=self._shown_table())]
 
     def _shown_table(self) -> str:
-        """Return the table if the query shows only its columns. Literals, expressions, aliases and other sources rule
-        this out.
+        """Return the table if the query shows only columns of one table, otherwise an empty string.
+
+        Literals, expressions, aliases and further sources do not qualify.
         """
         exp, tree = self.exp, self.tree
         if not isinstance(tree, exp.Select) or _parts(tree) - _OF_PLAIN_QUERY:
@@ -292,7 +306,9 @@ class Tree:
                 self._collect(child, known, found, skip)
 
     def _alias(self, query: Any) -> str:
-        """The name of a `with` query. It must be a plain word, because databases disagree about quoted names."""
+        """Return the name of a `with` query. The name must be an unquoted word, because databases disagree about quoted
+        names.
+        """
         alias = query.args["alias"].this
         name = str(alias.this)
         if alias.args.get("quoted") or not name.isascii() or not name.isidentifier():
@@ -379,7 +395,7 @@ class Tree:
         return None if found & queries or self._is_alias(node, found) else frozenset(found)
 
     def _is_plain_table(self, node: Any) -> bool:
-        """Whether a new table is independent of other tables, apart from a query that may fill it."""
+        """Whether a new table is independent of other tables. A query may still fill the table."""
         exp, properties, filled = self.exp, node.args.get("properties"), node.args.get("expression")
         if next(node.find_all(exp.Reference, exp.ForeignKey), None) is not None:
             return False
@@ -389,7 +405,7 @@ class Tree:
         return are_plain and (filled is None or isinstance(filled, (exp.Query, exp.Values)))
 
     def _is_alias(self, node: Any, found: set[str]) -> bool:
-        """Whether a target or a set column uses another table's alias. T-SQL and MySQL allow this."""
+        """Whether a target, or a column being set, uses another table's alias. T-SQL and MySQL allow this."""
         exp = self.exp
         aliased = {
             str(each.alias).casefold(): table_name(each, self.dialect)
@@ -436,11 +452,11 @@ class Tree:
     # Declared tables
 
     def _is_bounded(self, node: Any) -> bool | None:
-        """Whether an update or delete names the keys of its rows. None if its table has no declared keys."""
+        """Whether an update or delete identifies its rows by their keys. None if its table has no declared keys."""
         exp, where = self.exp, node.args.get("where")
         has_others = {key for key, value in node.args.items() if value} - _OF_ONE_TABLE
         if where is None or has_others or not isinstance(node.this, exp.Table) or node.this.args.get("joins"):
-            # If there are other tables, every row may be joined to a row with the key.
+            # If the statement has other tables, every row may be joined to a row with the key.
             return False
         table = self.tables.get(table_name(node.this, self.dialect)) if self.tables is not None else None
         if table is None or not table.keys:
@@ -449,7 +465,9 @@ class Tree:
         return bool((pinned or frozenset()) & table.keys)
 
     def _is_declared(self, node: Any) -> bool:
-        """Whether a shown column is declared. Other columns may be session values, such as `current_user`."""
+        """Whether a column that a query shows is declared. An undeclared name may be a session value, such as
+        `current_user`.
+        """
         if not isinstance(node, self.exp.Column):
             return False
         source = self.tree.args["from_"].this
@@ -462,5 +480,7 @@ def _parts(node: Any) -> set[str]:
 
 
 def _counted(tokens: Sequence[Token]) -> Counter[str]:
-    """Count words and values. The parser puts the 1 of `interval 1 day` in quotes."""
+    """Count words and values. Single quotes are ignored, because the parser puts the 1 in `interval 1 day` in
+    quotes.
+    """
     return Counter(token.word or token.text.strip("'").lower() for token in tokens if token.kind != "sign")

@@ -1,8 +1,8 @@
-"""The exception that every reader raises if it cannot read its input with certainty."""
+"""The exception that every parser raises if its input has no certain meaning."""
 
 
 class Unreadable(Exception):
-    """Input that cannot be read with certainty. Lines are counted from 1. A `line` of 0 means the whole input."""
+    """Raised for input that cannot be parsed with certainty. `line` is counted from 1, and 0 means the whole input."""
 
     def __init__(self, reason: str, *, line: int = 0) -> None:
         self.reason = reason

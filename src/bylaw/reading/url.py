@@ -1,4 +1,4 @@
-"""Parses a URL. Accepts only what browsers and HTTP clients read in the same way."""
+"""Parses a URL. Accepts only URLs that browsers and HTTP clients interpret in the same way."""
 
 import ipaddress
 import re
@@ -20,7 +20,7 @@ class Url(Struct, frozen=True):
     host: str
     """The host in lower case and ASCII (`xn--...`), without a final dot. An IPv6 address has no brackets."""
     port: int
-    """The port in the URL, or the scheme's default port."""
+    """The port in the URL or, without one, the scheme's default port."""
     path: str
     """The path without `.` and `..`. Letters, digits and `-._~` are unescaped."""
     query: str = ""
@@ -48,8 +48,9 @@ class Url(Struct, frozen=True):
         return not address.is_global
 
     def is_on(self, hosts: Collection[str]) -> bool:
-        """Whether the host matches one of `hosts`: `example.com` matches only itself, and `*.example.com` matches all
-        its subdomains.
+        """Whether the host matches one of `hosts`.
+
+        `example.com` matches only itself, and `*.example.com` matches all its subdomains.
         """
         return any(self._is_named(host.casefold().rstrip(".")) for host in hosts)
 
@@ -78,7 +79,7 @@ _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]*|[0-9]+)")
 def read_url(text: str) -> Url:
     """Return the parts of an absolute URL with the scheme `http`, `https`, `ws`, `wss` or `ftp`.
 
-    Raises `Unreadable` if clients may read the URL differently. User names, backslashes, spaces, octal addresses,
+    Raises `Unreadable` if clients may interpret the URL differently. User names, backslashes, spaces, octal addresses,
     addresses written as one number, and escaped separators are rejected.
     """
     if len(text) > MAX_CHARACTERS:
@@ -122,7 +123,7 @@ def _host(written: str) -> str:
 
 
 def _in_ascii(name: str) -> str:
-    """Return the host name in ASCII if it cannot be mistaken for another name."""
+    """Return the host name in ASCII. Rejects a name that could be mistaken for another name."""
     if len(name) > 253:
         raise Unreadable("the host name is too long")
     if name.isascii() and "xn--" not in name:
