@@ -4,9 +4,9 @@ A model learns the assistant messages. Stage 1 has the policy in the system mess
 thoughts and no policy. `answers` has neither, to measure the effect of the thoughts. `rl` contains turns with a reward.
 The source is the tasks of a pack or recorded conversations.
 
-Preference pairs come from an audit: a flagged call, and the look-up that was missing before it. They have no thoughts.
-A true thought can lead to the look-up but not to the flagged call. So with thoughts, a model would learn only whether a
-thought is present.
+Preference pairs come from an audit: a flagged call, and the look-up that was missing before it. The pairs have no
+thoughts: a true thought can lead to the look-up but not to the flagged call, so a model would only learn to notice
+whether a thought is present.
 """
 
 import hashlib
@@ -64,14 +64,14 @@ def tools_text(pack: str) -> str:
 
 
 def conversation_row(pack: str, talk: LessonSeries, shape: Shape, *, document: str = "") -> Row:
-    """Return a row with a whole conversation. A model learns the assistant messages in it."""
+    """Return a row with a whole conversation, from whose assistant messages a model learns."""
     system = system_message(pack, shape.policy, document=document)
     messages = messages_of(system, talk.lessons, thoughts=shape.thoughts)
     return {"messages": messages, "tools": tools_text(pack), "id": talk.id}
 
 
 def turn_row(pack: str, talk: LessonSeries, lesson: Lesson) -> Row:
-    """Return a turn for a model to try, with the messages before it and the data for its reward."""
+    """Return a row with a turn for a model to try: the messages before the turn, and the data for its reward."""
     prompt = messages_of(system_message(pack, "none"), talk.lessons, thoughts=True, upto=lesson.turn)
     policies = pack_named(pack).policies
     required = sorted(lesson.evidence.required)
@@ -96,9 +96,9 @@ def turn_row(pack: str, talk: LessonSeries, lesson: Lesson) -> Row:
 def turn_rows(
     pack: str, talks: Sequence[LessonSeries], count: int, *, seed: int = 0, for_judge: bool = False
 ) -> list[Row]:
-    """Return `count` random turns in order, from some conversations.
+    """Return `count` random turns from some conversations, in order.
 
-    Texts that only a model could check are left out unless `for_judge` is set.
+    Texts that only a model could check are left out, unless `for_judge` is set.
     """
     turns = [(talk, lesson) for talk in talks for lesson in talk.lessons if for_judge or is_graded(lesson)]
     drawn = sorted(random.Random(seed).sample(range(len(turns)), min(count, len(turns))))
@@ -106,7 +106,7 @@ def turn_rows(
 
 
 def is_graded(lesson: Lesson) -> bool:
-    """Whether outputs for this turn can be graded without a judge: it is a call, or a text with slots."""
+    """Whether outputs for this turn can be graded without a judge: the turn is a call, or a text with slots."""
     return lesson.call is not None or bool(lesson.slots)
 
 
@@ -159,11 +159,11 @@ class SetFile(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True):
-    """How the data sets in a folder were made."""
+    """Describes how the data sets in a folder were made."""
 
     schema: str
     pack: str
-    """The name of the pack in the command."""
+    """The pack as it was named in the command."""
     pack_version: str
     pack_digest: str
     command: str
@@ -179,7 +179,7 @@ def write_manifest(out: Path, name: str, pack: Pack, command: str, sets: Iterabl
 
 
 def find_manifest(data: Path) -> Manifest | None:
-    """Return the manifest of a folder, or of the folder that contains a file of rows. Return None if there is none."""
+    """Return the manifest of a folder, or of the folder that contains a file of rows. None if there is none."""
     path = (data if data.is_dir() else data.parent) / NAME
     if not path.is_file():
         return None
@@ -282,22 +282,22 @@ FLAGGED = ("near_miss", "violation")
 
 
 class AuditedCall(Struct, frozen=True):
-    """An audited call and its location."""
+    """A call that an audit judged, and its location."""
 
     place: str
-    """The conversation and the step."""
+    """The conversation and the step of the call."""
     verdict: str
     policies: tuple[str, ...]
-    """The policies that the call broke, or complied with only by luck."""
+    """The policies that the call broke, or that it complied with only by luck."""
     prompt: tuple[dict[str, Any], ...]
     made: str
-    """The call as a model writes it."""
+    """The call as a model would write it."""
     lacked: str = ""
-    """The look-up that would have shown the missing facts, or an empty text if the audit names none."""
+    """The look-up that would have shown the missing facts. Empty if the audit names none."""
 
     @property
     def is_flagged(self) -> bool:
-        """Whether the call was a mistake at this point."""
+        """Whether making the call at this point was a mistake."""
         return self.verdict != "compliant"
 
 
@@ -306,7 +306,7 @@ class Pairs(Struct, frozen=True):
     examples: int
     """The number of labelled rows for KTO."""
     without: Mapping[str, int]
-    """The number of flagged calls without a pair, by verdict. These calls needed no look-up."""
+    """The number of flagged calls that have no pair because no look-up was missing, by verdict."""
 
 
 def audited_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Iterator[AuditedCall]:
@@ -333,7 +333,9 @@ def audited_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Ite
 
 
 def _verdict(call: Mapping[str, Any], criterion: Criterion) -> str | None:
-    """Return the verdict of a guard, or `rule` if only a rule flags the call. None if the call is undecided."""
+    """Return the verdict of a guard, or `rule` if only a rule flags the call. None if the guard's result is
+    undecided.
+    """
     verdict = call[criterion]
     if verdict in FLAGGED:
         return verdict
@@ -364,7 +366,7 @@ def pair_row(audited: AuditedCall) -> Row:
 
 
 def example_rows(audited: AuditedCall) -> list[Row]:
-    """Return rows for KTO: the labelled call, and the look-up that should have come first."""
+    """Return rows for KTO: the labelled call, and the look-up that should have come before it."""
     said = [(audited.made, not audited.is_flagged), *([(audited.lacked, True)] if audited.lacked else [])]
     return [
         {
@@ -405,9 +407,11 @@ def write_pairs(
 
 
 HELD_OUT = 0.1
-"""The share of recorded conversations to set aside for RL turns. With two or more, at least one is set aside."""
+"""The share of recorded conversations that is set aside for RL turns. If there are two or more, at least one is set
+aside.
+"""
 Keep = Literal["failed", "flagged", "open"]
-"""Kinds of conversations that are otherwise left out: failed, flagged by an audit, or undecided."""
+"""A kind of conversation to keep that would otherwise be left out: failed, flagged by an audit, or undecided."""
 Watch = Callable[[str, int, int], None]
 """Called with the name of the current work, the number of finished items, and the total."""
 
@@ -441,7 +445,9 @@ def build_from_tasks(
 def gold_series(
     part: str, pack: str, times: int, seed: int, dropped: Counter[str], watch: Watch | None = None
 ) -> list[LessonSeries]:
-    """Return the correct conversations for one part of the tasks. `dropped` counts the tasks that the expert fails."""
+    """Return the expert's correct conversations for one part of the tasks. `dropped` counts the tasks that the expert
+    fails.
+    """
     tasks = load_tasks(part, pack, times=times)
     found: list[LessonSeries] = []
     for done, task in enumerate(tasks, start=1):
@@ -523,7 +529,7 @@ def _left_out(
 
 
 def _remedy(dropped: Counter[str], keep: Collection[Keep]) -> str:
-    """Return advice for the user if no conversation is left."""
+    """Return advice for the case that no conversation is left."""
     if "open" not in keep and any(why.startswith("open: ") for why in dropped):
         return "pass --world to settle undecided conversations, or --keep-open to keep them"
     if "failed" not in keep and set(dropped) - {"unreadable"}:

@@ -1,4 +1,6 @@
-"""Practice tasks for agents, with scripted users and tools. Packages register a desk for their pack: `bylaw.desks`."""
+"""Practice tasks for agents, with scripted users and tools. A package registers a desk for its pack under
+`bylaw.desks`.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -28,7 +30,7 @@ class Change(Protocol):
 
 
 class Act(Protocol):
-    """One turn of an expert: a call or a text."""
+    """One turn of an expert: a call or a text to the user."""
 
     @property
     def purpose(self) -> Purpose: ...
@@ -59,16 +61,16 @@ class Expert(Protocol):
     def act(self) -> Act: ...
 
     def answered(self, answer: Any) -> None:
-        """Receive the result of the last call."""
+        """Process the result of the last call."""
         ...
 
     def replied(self, text: str) -> None:
-        """Receive the user's reply to the last text."""
+        """Process the user's reply to the last text."""
         ...
 
 
 class Desk(Protocol):
-    """The practice tasks of a pack. An evaluation needs only `tasks`; the other methods may return nothing."""
+    """The practice tasks of a pack. An evaluation needs only `tasks`; all other methods may return nothing."""
 
     @property
     def parts(self) -> Sequence[str]:
@@ -90,7 +92,7 @@ class Desk(Protocol):
 
 @cache
 def open_desk(pack: str) -> Desk:
-    """Return the desk for the pack from an installed package."""
+    """Return the desk that an installed package provides for the pack."""
     name = pack_named(pack).name
     found = entry_points(group=GROUP)
     if name in found.names:
@@ -134,7 +136,7 @@ def open_agent(said: str, model: str = "", pack: str = "clinic") -> Agent:
 
 
 def endpoint(address: str, model: str) -> Generate:
-    """Return a model behind an OpenAI-compatible API. Sends many conversations at once, with temperature 0."""
+    """Return a model behind an OpenAI-compatible API. It answers many conversations at once, with temperature 0."""
     chat = Endpoint(Settings(model, base_url=address, temperature=0.0, concurrency=16))
 
     def generate(conversations: Sequence[list[ChatMessage]]) -> list[str]:

@@ -1,7 +1,7 @@
-"""Plays one task step by step: outputs from a model, and replies from the tools and the user.
+"""Plays a task step by step, with outputs from a model, and replies from the tools and the user.
 
-Many episodes can be played together. Pass all their `messages` to a model, `step` each episode with its output, and
-continue until all are `done`. A step takes well under a millisecond.
+To play many episodes together, pass all their `messages` to a model, call `step` on each episode with its output, and
+repeat until all are `done`. A step takes well under a millisecond.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ FAULTS = 4
 
 
 class Ending(Protocol):
-    """The outcome according to the task's own ground truth. Rewards use the guards instead."""
+    """The outcome according to the task's own ground truth. Rewards use the guards instead of this outcome."""
 
     @property
     def database(self) -> bool:
@@ -36,12 +36,12 @@ class Ending(Protocol):
 
 
 class Scene(Protocol):
-    """A conversation about one task, with its tools and a scripted user."""
+    """A conversation about one task, with its tools and its scripted user."""
 
     def opening(self) -> str: ...
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Any:
-        """Return the result of a tool. The arguments already fit its schema."""
+        """Return the result of a tool. Requires arguments that fit the tool's schema."""
         ...
 
     def hear(self, text: str) -> str | None:
@@ -66,7 +66,7 @@ class Task(Protocol):
 
     @property
     def rows(self) -> dict[str, list[dict[str, Any]]]:
-        """Return the records by entity, as tools show them."""
+        """Return the task's records by entity, as the tools show them."""
         ...
 
     @property
@@ -108,7 +108,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Episode:
-    """A conversation about one task, from the user's first message to the last."""
+    """A conversation about one task, from the user's first message to the last message."""
 
     def __init__(self, task: Task, *, policy: PolicyPlace) -> None:
         self.task = task
@@ -205,7 +205,7 @@ class Episode:
 
 
 def misfit(arguments: dict[str, Any], parameters: dict[str, Any], required: tuple[str, ...]) -> str:
-    """Return the reason why arguments do not fit the schema of the tool, or an empty string."""
+    """Return why arguments do not fit the schema of the tool, or an empty string if they fit."""
     if missing := [name for name in required if name not in arguments]:
         return f"the argument {missing[0]} is missing"
     if unknown := [name for name in arguments if name not in parameters]:
@@ -243,7 +243,7 @@ class Agent(Protocol):
 
 
 class Model:
-    """An agent that sees only the messages."""
+    """An agent that sees only the messages of an episode."""
 
     def __init__(self, generate: Generate) -> None:
         self.generate = generate

@@ -21,7 +21,7 @@ from bylaw.pack import Pack
 from bylaw.trace.event import Call, Message, Result
 
 ROUNDS = 2000
-"""The number of resamples for an interval."""
+"""The number of bootstrap resamples for an interval."""
 
 
 class Interval(Struct, frozen=True):
@@ -63,7 +63,7 @@ class Score(Struct, frozen=True):
     near_misses: int
     violations: int
     recalled: int = 0
-    """The number of policies in the thoughts."""
+    """The number of policies stated in the thoughts."""
     made_up: int = 0
 
 
@@ -76,7 +76,7 @@ class Evaluation(Struct, frozen=True):
     told: float
     turns: float
     words: float
-    """The number of words per task in prompts and outputs."""
+    """The number of words in prompts and outputs, per task."""
     words_without_tools: float
     prompt_words: float
     output_words: float
@@ -87,9 +87,9 @@ class Evaluation(Struct, frozen=True):
     """The number of near-misses per write."""
     violation_rate: float
     hallucinated: float
-    """The share of stated rules that match no policy."""
+    """The share of the rules stated in thoughts that match no policy."""
     novel: float | None = None
-    """pass@1 on tasks with a combination of policies that no training task has."""
+    """pass@1 on the tasks whose combination of policies occurs in no training task."""
     seen: float | None = None
 
 
@@ -162,7 +162,7 @@ def matcher(pack: str) -> Matcher:
 def recall(pack: str, outcome: Outcome) -> tuple[int, int]:
     """Return the number of policies that the thoughts in an episode state, and the number of made-up rules.
 
-    Values from the user or a tool may be facts of the case.
+    A value from the user or a tool may be a fact of the case, so it is not treated as part of a rule.
     """
     shown: set[tuple[str, str]] = set()
     for event in outcome.events:
@@ -176,7 +176,7 @@ def recall(pack: str, outcome: Outcome) -> tuple[int, int]:
 
 
 def judged_writes(task: Task, outcome: Outcome) -> list[Verdict]:
-    """Return the verdicts on the writes that ran in an episode, by the pack's own criterion."""
+    """Return the verdicts on the writes that an episode carried out, by the pack's own criterion."""
     pack = pack_named(task.pack)
     session = Session(pack, world=world_of(pack, task.rows))
     for event in outcome.events:
@@ -187,7 +187,7 @@ def judged_writes(task: Task, outcome: Outcome) -> list[Verdict]:
 
 
 def world_of(pack: Pack, rows: dict[str, list[dict[str, Any]]]) -> Snapshot:
-    """Return the records of a task as a world that the writes change."""
+    """Return the records of a task as a ground-truth database, to which the writes are applied."""
     found: dict[tuple[str, Key], WorldRecord] = {}
     for name, records in rows.items():
         entity = pack.schema.entities[name]
@@ -203,7 +203,7 @@ def world_of(pack: Pack, rows: dict[str, list[dict[str, Any]]]) -> Snapshot:
 def perform(
     agent: Agent, pack: str, part: str, policy: PolicyPlace, *, limit: int | None = None, watch: Watch | None = None
 ) -> tuple[list[Score], Evaluation]:
-    """Play one part of a pack's tasks. Return the scores for each task and overall."""
+    """Play all tasks in one part. Return the score of each task and the overall results."""
     tasks = load_tasks(part, pack)[:limit]
     outcomes = play(tasks, agent, policy=policy, watch=watch)
     scores = [score(task, outcome) for task, outcome in zip(tasks, outcomes, strict=True)]

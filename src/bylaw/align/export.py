@@ -55,7 +55,7 @@ def _is_there(data: Path, name: str) -> bool:
 
 
 def _graded(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the data for the reward as JSON text, because a column can have only one type."""
+    """Return the data for the reward as JSON text, because a column can contain only one type."""
     return {name: msgspec.json.encode(row[name]).decode() for name in GRADED}
 
 
@@ -89,7 +89,7 @@ def _write(out: Path, name: str, trainer: Trainer, rows: Iterable[Row]) -> Path:
 
 
 def _write_reward(out: Path, trainer: Trainer, made: Manifest) -> Path:
-    """Write a module that grades rows with the same pack version that made them."""
+    """Write a module that grades rows with the pack version that made them."""
     pack = str(Path(made.pack).resolve()) if Path(made.pack).is_dir() else made.pack
     text = (TEMPLATES / f"{trainer}.txt").read_text(encoding="utf-8")
     path = out / "reward.py"
@@ -98,7 +98,7 @@ def _write_reward(out: Path, trainer: Trainer, made: Manifest) -> Path:
 
 
 def pinned_grader(pack: str, digest: str) -> Grader:
-    """Return a grader with the same pack version that made the rows. Raise an error if the pack has changed."""
+    """Return a grader with the pack version that made the rows. Raises an error if the pack has changed."""
     held = load_pack(pack)
     if held.digest != digest:
         raise UsageError(
@@ -109,7 +109,7 @@ def pinned_grader(pack: str, digest: str) -> Grader:
 
 
 def _totals(grader: Grader, outputs: Sequence[str], prompts: Iterable[Any], columns: Mapping[str, Any]) -> list[float]:
-    """Return the total reward of each output. The messages in `prompts` show the guards the facts of the case."""
+    """Return the total reward of each output. The guards read the facts of the case from the messages in `prompts`."""
     held = {name: cast(Sequence[Any], columns[name]) for name in GRADED if columns.get(name) is not None}
     return [
         grader.grade(output, gold_of({name: values[place] for name, values in held.items()} | _prompted(prompt))).total
@@ -118,14 +118,15 @@ def _totals(grader: Grader, outputs: Sequence[str], prompts: Iterable[Any], colu
 
 
 def _prompted(prompt: Any) -> dict[str, Any]:
-    """Return a prompt as a part of a row. Empty if the messages are unknown."""
+    """Return the part of a row that contains the prompt. Empty if the messages are unknown."""
     return {} if prompt is None or isinstance(prompt, str) else {"prompt": prompt}
 
 
 def for_trl(grader: Grader) -> Callable[..., list[float]]:
-    """Return a reward function for TRL's GRPO. TRL passes prompts, completions and other columns as lists.
+    """Return a reward function for TRL's GRPO.
 
-    A completion is a text or a list of messages. Only the first of several messages belongs to the turn.
+    TRL passes prompts, completions and other columns as lists. A completion is a text or a list of messages. If it has
+    several messages, only the first belongs to the turn.
     """
 
     def bylaw_reward(
@@ -137,9 +138,9 @@ def for_trl(grader: Grader) -> Callable[..., list[float]]:
 
 
 def for_verl(grader: Grader) -> Callable[..., dict[str, float]]:
-    """Return `compute_score` for verl, which scores one output. `ground_truth` is a row or its JSON text.
+    """Return `compute_score` for verl, which scores one output.
 
-    The guards need the `prompt` of the row, which may be in `extra_info` instead.
+    `ground_truth` is a row or its JSON text. The guards need the row's `prompt`, which may also be in `extra_info`.
     """
 
     def compute_score(
@@ -157,7 +158,9 @@ def for_verl(grader: Grader) -> Callable[..., dict[str, float]]:
 
 
 class ForSwift:
-    """An outcome reward for ms-swift. Takes texts, then columns as lists. `messages` end with the completion."""
+    """An outcome reward for ms-swift. Takes texts, followed by columns as lists. The last of the `messages` is the
+    completion.
+    """
 
     def __init__(self, grader: Grader) -> None:
         self._grader = grader
@@ -169,7 +172,7 @@ class ForSwift:
 
 
 class _Said(Protocol):
-    """The parts of a verifiers trace that the reward reads."""
+    """The parts of a trace from `verifiers` that the reward reads."""
 
     @property
     def messages(self) -> Sequence[Any]: ...
@@ -178,7 +181,7 @@ class _Said(Protocol):
 
 
 def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
-    """Return a reward for verifiers. It grades the first message from the model against `gold`, the row of the task."""
+    """Return a reward for `verifiers`. It grades the model's first message against `gold`, the row of the task."""
 
     async def bylaw_reward(task: Any, trace: _Said) -> float:
         first = trace.assistant_messages[0] if trace.assistant_messages else None
@@ -191,7 +194,7 @@ def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
 
 
 def output_of(completion: Any) -> str:
-    """Return the model output for this turn as one text. A call in a separate field is appended."""
+    """Return the model's output for this turn as one text. A call in a separate field is appended to the text."""
     if isinstance(completion, str):
         return completion
     messages = cast(Sequence[Mapping[str, Any]], completion)
@@ -207,7 +210,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     function = cast(Mapping[str, Any], call.get("function") or call)
     arguments: Any = function.get("arguments")
     if isinstance(arguments, str):
-        # If the text is not JSON, keep it, so that the format reward can see that it is not a call.
+        # If the arguments are not JSON, keep their text, so that the format reward can see that it is not a call.
         arguments = decode_text(arguments)
     return {"name": function.get("name"), "arguments": arguments if arguments is not None else {}}
 

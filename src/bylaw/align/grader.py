@@ -1,6 +1,7 @@
 """Computes the reward for a model output from its text and the gold turn.
 
-Replies are graded by their slots and thoughts by their words. Alternatively, a model judges both, as in the paper.
+By default, replies are graded by their slots and thoughts by their words. As in the paper, a model can judge both
+instead.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,11 +25,11 @@ from bylaw.trace.event import Call
 
 
 class UngradedError(UsageError):
-    """A text was expected, but it cannot be graded."""
+    """Raised if a text was expected that cannot be graded."""
 
 
 class Gold(Struct, frozen=True):
-    """The correct turn, with the part of an RL row that the reward needs."""
+    """The correct turn, with the data from an RL row that the reward needs."""
 
     required: tuple[str, ...]
     expected: dict[str, Any]
@@ -42,7 +43,7 @@ class Gold(Struct, frozen=True):
 
     @property
     def needs_judge(self) -> bool:
-        """Whether only a judge can grade the output, because a text without slots is expected."""
+        """Whether only a judge can grade the output, because the expected output is a text without slots."""
         return "tool" not in self.expected and not self.slots
 
 
@@ -113,7 +114,7 @@ class Grader:
         return 10 * f1(slots, predicted.text, gold=due.text)
 
     def _verdict(self, predicted: ToolCall | Text, prompt: Sequence[Mapping[str, Any]]) -> Verdict | None:
-        """Return the verdict of the guards on a write, given the facts seen. Return None for other turns."""
+        """Return the guards' verdict on a write, given the facts that the agent has seen. None for any other turn."""
         if isinstance(predicted, Text):
             return None
         tool = self._pack.schema.tools.get(predicted.tool)
@@ -158,7 +159,7 @@ class Mark(Struct, frozen=True):
 
 
 class Recalled(Struct, frozen=True):
-    """The result when a model reads a thought: ids of correctly stated policies, and made-up rules."""
+    """A model's answer about a thought: the ids of correctly stated policies, and the made-up rules."""
 
     recalled: tuple[str, ...]
     made_up: tuple[str, ...]
@@ -168,12 +169,14 @@ _Shape = TypeVar("_Shape", Mark, Recalled)
 
 
 def mark_question(due: str, given: str) -> Request:
-    """Ask a model to compare a reply with the expected reply."""
+    """Return the question that asks a model to compare a reply with the expected reply."""
     return request("mark", Mark, {"due": due, "given": given})
 
 
 def recall_question(thought: str, policies: str) -> Request:
-    """Ask which policies a thought states and which rules it makes up (prompts F.10 and F.11 of the paper)."""
+    """Return the question which policies a thought states and which rules it makes up (prompts F.10 and F.11 of the
+    paper).
+    """
     return request("recall", Recalled, {"policies": policies, "thought": thought})
 
 
@@ -201,7 +204,7 @@ class ModelJudge:
             self._answers |= {each.key: answer for each, answer in zip(new, self._chat.ask(new), strict=True)}
 
     def _answer(self, asked: Request, shape: type[_Shape]) -> _Shape:
-        """Return the answer as data. An unreadable answer earns no reward."""
+        """Return the answer as data. An answer that cannot be parsed earns no reward."""
         self.prepare([asked])
         answer = self._answers[asked.key]
         data = answer.read(shape)

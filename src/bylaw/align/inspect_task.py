@@ -1,4 +1,4 @@
-"""The evaluation as a task of Inspect AI. Any model that Inspect supports plays a pack's tasks with scripted users.
+"""The evaluation as a task of Inspect AI. Any model that Inspect supports can play a pack's tasks with scripted users.
 
     inspect eval bylaw/tasks --model openai/gpt-5 -T part=test -T policy=context
 
@@ -45,7 +45,7 @@ def tasks(pack: str = "clinic", part: str = "development", policy: PolicyPlace =
 
 @solver
 def converse(known: dict[str, Played], policy: PolicyPlace, shield: Held) -> Any:
-    """Play the task to its end. Inspect runs the model, and the simulator does the rest."""
+    """Play the task to its end. Inspect runs the model, and the simulator plays the tools and the user."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         played = known[str(state.sample_id)]
@@ -74,7 +74,7 @@ def converse(known: dict[str, Played], policy: PolicyPlace, shield: Held) -> Any
 
 
 def output_of(message: ChatMessageAssistant) -> str:
-    """Return the output of a model. A separate thought is put back at the beginning."""
+    """Return the model's output. A thought that is stored separately is put back at its beginning."""
     parts = message.content if isinstance(message.content, list) else []
     thoughts = [part.reasoning for part in parts if isinstance(part, ContentReasoning)]
     return "".join(f"<think>{thought}</think>\n" for thought in thoughts[:1]) + message.text
@@ -106,7 +106,7 @@ def _a_write(scores: list[SampleScore], name: str) -> float:
 
 @scorer(metrics=[mean(), stderr(cluster="pair"), near_misses_a_write(), violations_a_write()])
 def outcome() -> Any:
-    """The score is 1 if the records are right and the agent told the user everything required."""
+    """Return a score of 1 if the records are correct and the agent told the user everything required."""
 
     async def judge(state: TaskState, target: Target) -> Score:
         found: dict[str, Any] = state.store.get("score")

@@ -27,15 +27,15 @@ class Lesson(Struct, frozen=True):
     """The correct text or call, without the thought."""
     call: tuple[str, dict[str, Any]] | None
     thought: str
-    """The thought. Empty if the guards do not require this turn."""
+    """The thought. Empty if the guards do not call for this turn."""
     slots: tuple[Slot, ...]
     """The values that the text must state, if known."""
     before: tuple[Event, ...]
-    """The conversation before this turn, in the form that an audit reads."""
+    """The conversation before this turn, as trace events."""
     heard: tuple[tuple[str, str], ...]
     """The role and content of each message since the agent's last turn."""
     evidence: TurnEvidence
-    """The evidence for the thought: the purpose of the turn, and the policies that it serves."""
+    """The evidence for the thought: the purpose of the turn, and the policies it serves."""
 
 
 class LessonSeries(Struct, frozen=True):
@@ -63,11 +63,11 @@ def written(lesson: Lesson) -> str:
 
 
 class CannotPassError(Exception):
-    """The expert cannot pass a task if the user's statements contradict each other."""
+    """Raised if the expert cannot pass a task because the user's statements contradict each other."""
 
 
 class Played(Struct, frozen=True):
-    """A played turn: its event, the position of its first event, and the agent's input before it."""
+    """A turn that was played: its event, the position of its first event, and the agent's input before it."""
 
     act: Act
     start: int
@@ -125,7 +125,9 @@ def gold(task: Task, *, seed: int = 0) -> LessonSeries:
 
 
 Thoughts = Mapping[str, str | None]
-"""Thoughts from a model, by the location of their turn (`place_of`). None means that the thought is inadequate."""
+"""Thoughts from a model, keyed by the location of their turn (`place_of`). None means that the thought is
+inadequate.
+"""
 
 
 def acts(events: Sequence[Event]) -> Iterator[TurnSpan]:
@@ -139,15 +141,15 @@ def acts(events: Sequence[Event]) -> Iterator[TurnSpan]:
 
 
 def place_of(trajectory: Trajectory, span: TurnSpan) -> str:
-    """Return the name of a turn, made of the conversation and the step."""
+    """Return a name for a turn, made of the conversation and the step."""
     return f"{trajectory.id}@{span.start}"
 
 
 def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0, thoughts: Thoughts | None = None) -> LessonSeries:
-    """Return a recorded conversation with a thought for every turn, either verified or from a model.
+    """Return a recorded conversation with a thought for every turn, either a verified thought or one from a model.
 
-    Parallel calls follow each other, each with its result. Text that accompanies a call is left out. The conversation
-    ends before the first turn for which the model gave no adequate thought.
+    Parallel calls are written one after another, each with its result. Text that accompanies a call is left out. The
+    conversation ends before the first turn for which the model gave no adequate thought.
     """
     lessons: list[Lesson] = []
     events = trajectory.events
@@ -169,7 +171,7 @@ class Turn(NamedTuple):
     heard: tuple[tuple[str, str], ...]
     """The role and content of each message since the agent's last turn."""
     answer: str
-    """The text, or the call in the form in which a model writes it."""
+    """The text, or the call as a model writes it."""
     call: tuple[str, dict[str, Any]] | None
 
 

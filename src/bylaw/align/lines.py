@@ -14,7 +14,7 @@ from bylaw.errors import BylawError, RecordError
 
 
 class Line(Struct, frozen=True):
-    """One input line. The fields show whether it is a turn or a text."""
+    """One input line. Its fields show whether it contains a turn or a text."""
 
     required: frozenset[str]
     recalled: frozenset[str]
@@ -52,7 +52,7 @@ def read_turn(line: bytes, place: str) -> Turn:
 
 
 def _side(found: dict[str, Any], name: str, words: str, kind: type[_Words]) -> ToolCall | _Words:
-    """Return a call, or the value for a text in this part of the line."""
+    """Return a call, or the value that stands for a text, from this part of the line."""
     if ("tool" in found) == (words in found):
         many = "both" if words in found else "neither"
         raise msgspec.ValidationError(
@@ -73,7 +73,7 @@ def _plain(error: Exception) -> str:
 
 
 def score_lines(stdin: BinaryIO, stdout: BinaryIO, switches: Switches = PAPER) -> int:
-    """Score every line. Return the exit status: 3 if any line failed."""
+    """Score every line. Return the exit status, which is 3 if any line failed."""
     return each_line(stdin, stdout, lambda line, number, place: score(read_turn(line, place), switches))
 
 
@@ -105,14 +105,14 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True):
 
     answer: str
     row: int | None = None
-    """The line number of the row, starting at 1."""
+    """The line number of the row, counted from 1."""
     task: str | None = None
     turn: int | None = None
     """The number of the turn, if `task` is given."""
 
 
 def score_answers(stdin: BinaryIO, stdout: BinaryIO, rows: Sequence[Row], grader: Grader) -> int:
-    """Score every answer. Return the exit status: 3 if any answer failed."""
+    """Score every answer. Return the exit status, which is 3 if any answer failed."""
     places = {(str(row.get("task")), row.get("turn")): row for row in rows}
 
     def scored(line: bytes, number: int, place: str) -> Reward:

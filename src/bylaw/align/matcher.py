@@ -1,9 +1,9 @@
 """Finds the policies that a thought states and the rules that it makes up, using words and values but no model.
 
-A statement is rule-like if it allows, forbids or sets a condition. It states the most similar policy if the values
-match and the statement has the words that distinguish the cases of the policy. Any other rule-like statement is made
-up. `words.yaml` has the English words for this, measured on labelled thoughts (`lab/scripts/align_matcher.py`). A model
-is better at reading thoughts from other models (`grader.ModelJudge`).
+A statement is rule-like if it allows, forbids or sets a condition. A rule-like statement counts as stating the most
+similar policy if its values match and it has the words that distinguish the policy's cases. Otherwise, it counts as
+made up. `words.yaml` has the English words for this, measured on labelled thoughts (`lab/scripts/align_matcher.py`). A
+model is better at reading thoughts from other models (`grader.ModelJudge`).
 
 The wordings of a policy are its definition, its cited sentences, and the denials of its guard. Words that fewer
 policies use weigh more. Synonyms are treated as one word.
@@ -35,7 +35,7 @@ _STOP = frozenset(WORDS["stop"].split())
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """Return the stem of a word, which all its forms share."""
+    """Return a word's stem, which is the same for all forms of the word."""
     word = word.lower().removesuffix("'s").replace("'", "").replace("’", "")
     return text_stem(word)
 
@@ -55,7 +55,7 @@ _BOUNDS = {
     "least": re.compile(r"\b(?:at least|no less than|not less than|minimum of)\W*$", re.IGNORECASE),
 }
 FEWEST = 3
-"""The minimum number of words in a cited sentence that is used as a wording. The definition is always used."""
+"""The minimum number of words for a cited sentence to serve as a wording. The definition always serves as one."""
 UNKNOWN = 0.55
 """The weight of a word outside the policies, as a share of the highest weight."""
 
@@ -77,7 +77,7 @@ class Entry(Struct, frozen=True):
     bounds: Mapping[str, frozenset[str]]
     """Numbers that are upper limits (`most`) or lower limits (`least`) in the policy."""
     choices: frozenset[str]
-    """The enumeration words in the facts and arguments that the policy's guard reads."""
+    """The enumeration values in the facts and arguments that the policy's guard reads."""
     sentences: tuple[tuple[str, frozenset[str]], ...]
     """The policy's sentences, each with its choices."""
 
@@ -115,8 +115,8 @@ class Lexicon:
     def closest(self, words: frozenset[str]) -> Iterator[tuple[float, Entry]]:
         """Yield each policy with its similarity, from 0 to 1.
 
-        The similarity is the harmonic mean of the shares of common words in both texts, so one large share cannot make
-        up for a small one.
+        The similarity is the harmonic mean of two shares: the common words' share of each text. So one large share
+        cannot compensate for a small one.
         """
         total = self.weight(words)
         for entry in self.entries.values():
@@ -126,7 +126,7 @@ class Lexicon:
                 yield 2 * inside * best / (inside + best), entry
 
     def words(self, text: str) -> list[str]:
-        """Return the stems of the relevant words. Synonyms have the same stem."""
+        """Return the stems of the relevant words. Synonyms are mapped to the same stem."""
         lower = text.lower().replace("-", " ")
         for phrase, joined in self._joined.items():
             lower = lower.replace(phrase, joined)
@@ -147,7 +147,9 @@ def _pairs(said: Sequence[str], choices: frozenset[str]) -> dict[tuple[str, str]
 
 
 def beside(text: str, choices: frozenset[str]) -> list[tuple[Value, frozenset[str]]]:
-    """Return each value in a text with the choices in the same clause, or else in the last clause that has any."""
+    """Return each value in a text with the choices in its clause or, if there are none, in the last clause that has
+    any.
+    """
     found: list[tuple[Value, frozenset[str]]] = []
     cuts = [
         match.start() for match in re.finditer(r",(?!\d)|;|:|\band\b|\bor\b|\belse\b|\bwith\b(?= \w+ or more)", text)
@@ -212,7 +214,7 @@ ALIKE = 0.5
 SHARED = 0.08
 """Added to the similarity if the policy and the statement share a value."""
 REMEMBERED = 20_000
-"""The number of statements to cache, because models often repeat themselves."""
+"""The maximum number of statements in the cache, which helps because models often repeat themselves."""
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'])|\n+")
 _ITEMS = re.compile(r"[;:](?=\s)")
@@ -224,7 +226,7 @@ _DENIED = re.compile(r"\b(?:not|no|never|nobody|cannot|without|none|nothing)\b|n
 
 
 class Mentions(Struct, frozen=True):
-    """The policies stated in a thought (B) and its made-up rules (C)."""
+    """The policies stated in a thought (the paper's set B), and its made-up rules (C)."""
 
     recalled: frozenset[str]
     made_up: tuple[str, ...]
@@ -236,7 +238,9 @@ class Matcher:
         self._read = lru_cache(maxsize=REMEMBERED)(self._read_statement)
 
     def mentions(self, thought: str, known: Collection[tuple[str, str]] = ()) -> Mentions:
-        """Return the policies (B) and made-up rules (C) in a thought. Values in `known` may be facts of the case."""
+        """Return the policies (B) and made-up rules (C) in a thought. The values in `known` may be facts of the
+        case.
+        """
         right: set[tuple[int, str]] = set()
         wrong: set[tuple[int, str]] = set()
         made_up: list[str] = []
@@ -248,11 +252,13 @@ class Matcher:
                 (right if is_right else wrong).add((statement.sentence, policy))
                 if not is_right:
                     made_up.append(statement.text)
-        # If one part of a sentence is wrong, the whole sentence is treated as a wrong statement of the policy.
+        # If one part of a sentence is wrong, the whole sentence counts as a wrong statement of the policy.
         return Mentions(frozenset(policy for _, policy in right - wrong), tuple(made_up))
 
     def _read_statement(self, statement: "Statement", known: frozenset[tuple[str, str]]) -> tuple[str, bool] | None:
-        """Return the policy of a statement ("" if made up) and whether it is correct. None if it is not a rule."""
+        """Return the policy of a statement ("" if made up) and whether it is stated correctly. None if the statement is
+        not rule-like.
+        """
         text = statement.text
         words = frozenset(self._lexicon.words(text))
         if len(words) < 2 or not (statement.is_announced or _RULE.search(text)):
@@ -306,7 +312,7 @@ class Matcher:
         return not any(kind == value.kind or "count" in (kind, value.kind) for kind, _ in own - said)
 
     def _is_said(self, text: str, loose: re.Match[str], entry: Entry) -> bool:
-        """Whether the policy uses this permissive word in the same case."""
+        """Whether the policy uses this permissive word for the same case."""
         if loose[0].lower().startswith("any") and _DENIED.search(text[: loose.start()]):
             return True
         if loose[0].lower() == "without" and _DENIED.search(text[: loose.start()] + text[loose.end() :]):
@@ -325,7 +331,7 @@ class Statement(Struct, frozen=True):
 
 
 def _beginnings(kinds: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for the beginnings of sentences from these templates."""
+    """Return a pattern that matches the beginnings of sentences made from these templates."""
     sentences = {each for kind in kinds for text in SENTENCES[kind] for each in _SENTENCES.split(text)}
     found = {each.partition("{")[0].strip() for each in sentences} - {""}
     return re.compile("|".join(re.escape(each) for each in sorted(found, key=len, reverse=True)))
@@ -336,7 +342,7 @@ _CASE = _beginnings(SENTENCES.keys() - {"one", "many"})
 
 
 def statements(thought: str) -> Iterator[Statement]:
-    """Yield the sentences and list items in a thought, without template text about the case."""
+    """Yield the sentences and list items in a thought, without the template text that describes the case."""
     for number, sentence in enumerate(_SENTENCES.split(thought)):
         head = _POLICIES.match(sentence)
         if head is None and _CASE.match(sentence):
@@ -350,11 +356,11 @@ class Checked(Struct, frozen=True):
     """The result of comparing a thought with the findings of the guards at its turn."""
 
     missing: tuple[str, ...]
-    """Policies that the turn needs but the thought lacks."""
+    """Policies that the turn needs but the thought does not state."""
     beside: tuple[str, ...]
     """Policies that the thought states but the turn does not need."""
     made_up: tuple[str, ...]
-    """Rules that belong to no policy, and amounts and days that are in neither a policy nor the conversation."""
+    """Stated rules that match no policy, and amounts and days that are in neither a policy nor the conversation."""
 
     @property
     def is_faithful(self) -> bool:

@@ -1,6 +1,6 @@
-"""Reads the output of a model: an optional thought, then a text for the user or one tool call in JSON.
+"""Parses the output of a model: an optional thought, followed by a text for the user or one tool call in JSON.
 
-A prompt that contains such turns can be read as events for the guards.
+A prompt that contains such outputs can be converted to events for the guards.
 """
 
 import re
@@ -27,7 +27,7 @@ class Output(Struct, frozen=True):
     text: str
     """The text for the user, or an empty text for a call."""
     fault: str = ""
-    """The reason why the output is neither a text nor a call."""
+    """Why the output is neither a text nor a call. Empty if it is one of them."""
     rest: str = ""
     """Everything after the thought, unchanged."""
 
@@ -76,7 +76,7 @@ def write_call(tool: str, arguments: dict[str, Any]) -> str:
 
 
 def events_of(messages: Sequence[Mapping[str, Any]]) -> list[Event]:
-    """Return the conversation in a prompt as events. An output that is a call becomes a call event."""
+    """Return the conversation in a prompt as events. An output that contains a call becomes a call event."""
     transcript = Transcript()
     follow((msgspec.convert(_plain(message), ChatMessage, strict=False) for message in messages), transcript)
     return transcript.events

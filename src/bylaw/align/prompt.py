@@ -40,7 +40,7 @@ def system_message(pack: str, policy: PolicyPlace, *, document: str = "") -> str
 
 
 def _asking(pack: Pack) -> list[str]:
-    """Return instructions from the pack for asking for confirmation, if there are any."""
+    """Return the pack's instructions on asking for confirmation, if it has any."""
     put = {tool.name: tool.put_as[0] for tool in pack.schema.tools.values() if tool.put_as}
     asks = next((each.words.asks for each in pack.book.predicates.values() if each.consent), ())
     if not put or not asks:

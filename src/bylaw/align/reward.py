@@ -1,7 +1,7 @@
 """Computes the rewards for one turn by exact arithmetic, without a model (PA3, Dipta et al., 3.2 and appendix D).
 
-Docstrings state the choices where the paper leaves a case open. Terms are computed as fractions and converted to floats
-at the end, to equal values computed by hand.
+If the paper leaves a case open, a docstring states the choice made here. Terms are computed as fractions and converted
+to floats at the end, so that they equal values computed by hand.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,7 +17,7 @@ Mark = Annotated[float, Meta(ge=0, le=10)]
 Mismatch = Literal["paper", "floor"]
 
 SOFT, HARD = 100, 250
-"""The lengths of a thought, in words, where the penalty starts and where it is complete."""
+"""The lengths of a thought, in words, at which the penalty starts and at which it reaches its maximum."""
 TOP = 3
 """The reward of a turn is between -TOP and TOP."""
 
@@ -28,7 +28,7 @@ _FAULT: dict[Verdict, Fraction] = {
     "near_miss": Fraction(1),
     "violation": Fraction(1),
 }
-"""The weight of each verdict on a write, given the facts seen."""
+"""The penalty for each verdict on a write, given the facts that the agent has seen."""
 
 
 class ToolCall(Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,7 +39,7 @@ class ToolCall(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Judged(Struct, frozen=True, forbid_unknown_fields=True):
-    """A text was expected. `judge` is the rating of the actual text, from 0 to 10."""
+    """The result if a text was expected. `judge` is the rating of the actual text, from 0 to 10."""
 
     judge: Mark
 
@@ -49,14 +49,14 @@ class Text(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Turn(Struct, frozen=True):
-    """The data for the rewards of one turn."""
+    """The data from which the rewards of one turn are computed."""
 
     required: frozenset[str]
-    """The policies that the turn needs (A)."""
+    """The policies that the turn needs (the paper's set A)."""
     recalled: frozenset[str]
-    """The policies stated in the thought (B)."""
+    """The policies stated in the thought (the paper's set B)."""
     hallucinated: Count
-    """The number of made-up rules in the thought (|C|)."""
+    """The number of made-up rules in the thought (the size of the paper's set C)."""
     thought_words: Count
     format_ok: bool
     expected: ToolCall | Judged
@@ -66,14 +66,17 @@ class Turn(Struct, frozen=True):
 
 
 class Switches(Struct, frozen=True):
-    """Alternatives to the paper's rewards, which are the default."""
+    """Options that depart from the paper's rewards. By default, the rewards are those of the paper."""
 
     mismatch: Mismatch = "paper"
-    """The reward for a call instead of a text, or the reverse: 0 as in the paper, or the lowest reward. With 0, a model
-    learns to talk instead of acting, because a wrong call earns less than a text.
+    """The reward for a call instead of a text, or the reverse: 0 as in the paper, or the lowest reward.
+
+    With 0, a model learns to write a text instead of acting, because a wrong call earns less than a text.
     """
     compliance: Annotated[float, Meta(ge=0)] = 0.0
-    """The weight of the compliance term, a penalty for a write that the guards do not permit, given the facts seen."""
+    """The weight of the compliance term, which penalises a write that the guards do not permit, given the facts that
+    the agent has seen.
+    """
 
 
 class Reward(Struct, frozen=True, omit_defaults=True):
@@ -86,12 +89,12 @@ class Reward(Struct, frozen=True, omit_defaults=True):
     length: float
     total: float
     compliance: float | None = None
-    """None if the term is turned off."""
+    """The compliance term. None if the term is turned off."""
 
 
 PAPER = Switches()
 FLOOR = Switches(mismatch="floor")
-"""The default for grading answers. The paper's value is 0."""
+"""The default for grading answers. In the paper, the value is 0."""
 
 
 def score(turn: Turn, switches: Switches = PAPER) -> Reward:
@@ -142,7 +145,7 @@ def turn_reward(expected: ToolCall | Judged, predicted: ToolCall | Text, mismatc
 
 
 def matched(expected: ToolCall, predicted: ToolCall) -> Fraction:
-    """Return how much of a call is correct: its tool name, parameter names and values.
+    """Return the share of a call that is correct: its tool name, parameter names and values.
 
     Correct parameters count even if the tool name is wrong.
     """

@@ -1,7 +1,7 @@
-"""Slots: the values that a text must state, and a rating of the text.
+"""Slots are the values that a text must state.
 
-In the paper, a judge model rates texts from 0 to 10. If the gold turn lists its slots, ten times their F1 score gives a
-rating without a model.
+In the paper, a judge model rates texts from 0 to 10. If the gold turn lists its slots, ten times their F1 score is a
+rating that needs no model.
 """
 
 import re
@@ -35,20 +35,20 @@ class Value(Struct, frozen=True):
     """A value in a text, with its position."""
 
     kind: str
-    """`amount`, `date`, `time`, or a unit such as `hour`. Without a unit, the kind is `count`."""
+    """`amount`, `date`, `time` or a unit such as `hour`. A number without a unit has the kind `count`."""
     value: Decimal | date | str
     start: int
     end: int
 
     @property
     def key(self) -> tuple[str, str]:
-        """The kind and value, equal for all spellings of a number."""
+        """The kind and the value, which are the same for all spellings of a number."""
         value = self.value
         return self.kind, f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
 
 
 def values_in(text: str) -> list[Value]:
-    """Return the amounts, dates, times and counts in order, including numbers in words."""
+    """Return the amounts, dates, times and counts in a text, in order. Numbers may be written as words."""
     found: list[Value] = []
     plain = text
 
@@ -106,7 +106,9 @@ class Slot(Struct, frozen=True):
     kind: Literal["amount", "date", "time", "ground", "question", "thing"]
     value: str
     says: tuple[str, ...] = ()
-    """Patterns, one of which must match, ignoring case. Amounts, days and times are found by value instead."""
+    """Patterns, at least one of which must match, ignoring case. Amounts, days and times are compared by value
+    instead.
+    """
 
     def stands_in(self, text: str) -> bool:
         match self.kind:
@@ -156,14 +158,14 @@ def times_in(text: str) -> set[str]:
 
 
 def is_day(said: str, day: str) -> bool:
-    """Whether two days are the same. The first may lack a year."""
+    """Whether two days are the same. The first day may lack a year."""
     return said == day or (len(said) == 5 and day.endswith(f"-{said}"))
 
 
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 _CLOCK = re.compile(r"\b(\d\d:\d\d):\d\d\b")
 _LONGEST = 60
-"""The maximum length of a value in a text. Anything longer is prose."""
+"""The maximum length of a value in a text. Longer text is treated as prose."""
 
 
 def recorded_slots(text: str, before: Sequence[Event], found: TurnEvidence) -> tuple[Slot, ...]:
@@ -183,7 +185,9 @@ def recorded_slots(text: str, before: Sequence[Event], found: TurnEvidence) -> t
 
 
 class _Known:
-    """Values known before a text: from results, from the facts of the guards, and from the next write."""
+    """Values that are known before a text: from results, from the facts that the guards read, and from the next
+    write.
+    """
 
     def __init__(self, before: Sequence[Event], found: TurnEvidence) -> None:
         self.amounts: set[Decimal] = set()
@@ -241,7 +245,7 @@ def _number(text: str) -> Decimal | None:
 
 
 def _names(value: str) -> bool:
-    """Whether a value is a code, name or address, and not a plain word, a number or prose."""
+    """Whether a value is a code, name or address rather than an ordinary word, a number or prose."""
     value = value.strip()
     if not 2 < len(value) <= _LONGEST or value.count(" ") > 4 or _STAMP.fullmatch(value) or _number(value) is not None:
         return False

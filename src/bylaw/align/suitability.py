@@ -1,7 +1,7 @@
 """Decides which recorded conversations are suitable for learning, using an audit and the faults in their calls.
 
 The audit runs here, with an optional world, or is read from an earlier audit's folder. Flagged and undecided
-conversations are kept apart, because only flagged ones contain a fault.
+conversations are distinguished, because only a flagged conversation is known to contain a violation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ UNJUDGED = "could not be audited"
 
 
 class JudgedCalls(Struct, frozen=True):
-    """The findings of an audit in one conversation: its calls and the broken rules."""
+    """An audit's findings on one conversation: its calls and the broken rules."""
 
     criterion: Criterion
     calls: Sequence[Mapping[str, Any]] = ()
@@ -85,7 +85,7 @@ class KeptAudit:
 
     @property
     def audited(self) -> Audited | None:
-        """The logs and the pack of the audit. None for a redacted audit, which does not name its logs."""
+        """The logs and the pack of the audit. None for a redacted audit, because it does not name its logs."""
         path = self.store.path / "audited.json"
         return msgspec.json.decode(path.read_bytes(), type=Audited) if path.is_file() else None
 
@@ -109,7 +109,9 @@ Auditor = FreshAudit | KeptAudit
 
 
 Unfit = Literal["no turn", "unreadable call", "unknown tool", "unfit arguments", "made-up id", "failed"]
-"""Why a conversation is unsuitable. `made-up id`: no user, host or result showed the id. `failed`: the log says so."""
+"""Why a conversation is unsuitable. `made-up id`: the call uses an id that no user, host or result showed. `failed`:
+the log says so.
+"""
 
 
 def unfit(pack: Pack, trajectory: Trajectory) -> Unfit | None:
@@ -120,7 +122,7 @@ def unfit(pack: Pack, trajectory: Trajectory) -> Unfit | None:
 
 
 def hallucinated(pack: Pack, trajectory: Trajectory) -> Unfit | None:
-    """Return the made-up part of a call: the tool, a parameter, or an id that had not been shown."""
+    """Return the made-up part of a call: the tool, a parameter, or an id that no user, host or result had shown."""
     provenance = Provenance(trajectory.events, instructions=trajectory.instructions)
     acts = 0
     for step, event in enumerate(trajectory.events):

@@ -1,7 +1,7 @@
 """Verified thoughts: what an agent should think at a turn, written from the findings of the guards without a model.
 
-A thought states policies in the words of the pack, and facts as tools showed them. Its conclusion is the conclusion of
-the guards. The wording varies with the seed. Policies are described in words, never named by id.
+A thought states policies in the words of the pack, and facts as the tools showed them. Its conclusion is that of the
+guards. The wording varies with the seed. Policies are described in words, never named by id.
 """
 
 import random
@@ -30,7 +30,7 @@ _LONGEST_WORDING = 22
 
 
 def wish(tool: Tool | None, name: str) -> str:
-    """Return the effect of a write in words that start with `to`."""
+    """Return the effect of a write as a phrase that begins with `to`."""
     said = re.split(r"[.,;:(]", tool.description if tool is not None else "")[0].strip()
     if said and len(said.split()) <= _LONGEST_WISH:
         return said[0].lower() + said[1:]
@@ -52,7 +52,9 @@ def stated(policy: Policy, rng: random.Random, names: frozenset[str], *, shortes
 
 
 def inner(sentence: str, names: frozenset[str]) -> str:
-    """Return a sentence for use in a list, without its full stop, semicolons and (except for names) first capital."""
+    """Return a sentence for use in a list: without its full stop, semicolons and first capital letter (unless it
+    belongs to a name).
+    """
     sentence = sentence.strip().removesuffix(".").replace(";", ",")
     first = re.match(r"\w+", sentence)
     if first is None or first[0] in names or (not first[0][1:].islower() and len(first[0]) > 1):
@@ -68,7 +70,7 @@ def names_in(pack: Pack) -> frozenset[str]:
 
 
 def label(name: str) -> str:
-    """Return the name of a field in words, without "id"."""
+    """Return the name of a field as English words, without "id"."""
     return " ".join(words_of(name.removesuffix("_id")))
 
 
@@ -96,7 +98,7 @@ def value_in_words(field: Field, value: Any) -> str:
 
 
 def seen_in_words(facts: Iterable[SeenFact]) -> list[str]:
-    """Put seen facts into words, grouped by entity, such as `slot: status open, kind telehealth`."""
+    """Describe facts that the agent has seen, grouped by entity, such as `slot: status open, kind telehealth`."""
     things: dict[tuple[str, Any], list[str]] = {}
     for item in facts:
         if item.field.private:
@@ -112,7 +114,7 @@ def seen_in_words(facts: Iterable[SeenFact]) -> list[str]:
 
 
 def missing_in_words(facts: Iterable[Fact]) -> list[str]:
-    """Put unseen facts into words, such as `the slot's status and kind`."""
+    """Describe facts that the agent has not seen, such as `the slot's status and kind`."""
     things: dict[str, dict[str, None]] = {}
     for fact in facts:
         things.setdefault(fact.entity, {})[label(fact.field)] = None
@@ -140,7 +142,7 @@ class Thought(Struct, frozen=True):
 
     @property
     def required(self) -> frozenset[str]:
-        """The policies that the turn needs (A)."""
+        """The policies that the turn needs (the paper's set A)."""
         return self.evidence.required
 
 
@@ -177,7 +179,9 @@ class _Composer(Struct):
     turn: Sequence[Event]
     rng: random.Random
     brevity: int
-    """1 leaves out the wish, 2 also the missing facts, and 3 also uses the shortest wording of each policy."""
+    """How much to shorten the thought: 1 leaves out the wish, 2 also leaves out the missing facts, and 3 also uses the
+    shortest wording of each policy.
+    """
     names: frozenset[str]
 
     def text(self) -> str:
@@ -189,7 +193,7 @@ class _Composer(Struct):
 
     def _wish(self) -> list[str]:
         target = self.found.target
-        # Always draw this wording, so that the length does not change the other wordings.
+        # Always draw this wording, so that the random choice of the other wordings does not depend on the length.
         drawn = self._draw("wish"), self.rng.random()
         has_begun = any(isinstance(event, Result) for event in self.before)
         if target is None or self.found.purpose == "other" or self.brevity or (has_begun and drawn[1] < 0.5):

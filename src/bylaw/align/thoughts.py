@@ -1,4 +1,4 @@
-"""Implements `bylaw align thoughts`: a thought for every recorded turn, verified or written by a model."""
+"""Implements `bylaw align thoughts`: a thought for every recorded turn, either verified or written by a model."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from bylaw.trace.event import Call, Event, Message, Result
 Rubric = Literal["faithfulness", "completeness", "atomicity", "style"]
 RUBRICS: tuple[Rubric, ...] = get_args(Rubric)
 THRESHOLDS: dict[Rubric, int] = {"faithfulness": 10, "completeness": 9, "atomicity": 7, "style": 6}
-"""The minimum ratings, from the paper's Table 6."""
+"""The minimum ratings, from Table 6 of the paper."""
 ROUNDS = 4
 """The maximum number of times to refine a thought before its turn is dropped."""
 _PROMPTS = Path(__file__).parent / "prompts"
@@ -32,7 +32,7 @@ _Shape = TypeVar("_Shape")
 
 
 class Turn(Struct, frozen=True):
-    """A turn that needs a thought, in words."""
+    """A turn that needs a thought, described in words."""
 
     id: str
     policy: str
@@ -62,7 +62,7 @@ class Fault(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """The findings of the reviewers, used to refine the thought."""
+    """The reviewers' findings, summarised for refining the thought."""
 
     errors: list[Fault]
     good: str
@@ -73,19 +73,19 @@ class Round(Struct, frozen=True):
     """A version of a thought with its ratings."""
 
     round: int
-    """0 for the first version."""
+    """The number of refinements. 0 for the first version."""
     thought: str
     scores: dict[str, int]
     passed: bool
     faithful: bool | None = None
-    """Whether the findings of the guards confirm the thought. None if unchecked."""
+    """Whether the guards' findings confirm the thought. None if this was not checked."""
     complete: bool | None = None
 
 
 class Written(Struct, frozen=True):
     id: str
     thought: str | None
-    """The thought, or None if the turn was dropped."""
+    """The thought, or None if its turn was dropped."""
     rounds: list[Round] = field(default_factory=list[Round])
     why: str = ""
     """The reason why the turn was dropped."""
@@ -133,14 +133,16 @@ def write_thoughts(
 
 
 def requests_for(turns: Sequence[Turn]) -> list[Request]:
-    """Return the questions of the first step. They are used for an estimate."""
+    """Return the questions of the first step, which are used to estimate the cost."""
     return [request("generate", Draft, _fields(_Work(turn))) for turn in turns]
 
 
 def _answers(
     works: Sequence[_Work], chat: Chat, prompts: Sequence[str], shape: type[_Shape]
 ) -> list[tuple[_Work, str, _Shape]]:
-    """Return a model's answers to prompts for all unfinished turns. Turns with an unreadable answer are dropped."""
+    """Return a model's answers to prompts for all unfinished turns. A turn is dropped if its answer cannot be
+    parsed.
+    """
     pairs = [(work, prompt) for work in works if not work.is_done for prompt in prompts]
     asked = [request(prompt, shape, _fields(work)) for work, prompt in pairs]
     found: list[tuple[_Work, str, _Shape]] = []
@@ -226,7 +228,7 @@ def written_lines(
     turns = [Turn(place.id, policy, conversation_text(place.before), conversation_text(place.turn)) for place in found]
     if dry_run:
         taken = estimate(requests_for(turns))
-        # A turn needs at most a draft and four reviews. Each refinement also needs a summary.
+        # A turn needs at most one draft and four reviews. Each refinement also needs a summary.
         most = len(turns) * (5 + 6 * rounds)
         told = {"turns": len(turns), "first_step": str(taken), "requests_at_most": most}
         yield msgspec.json.encode(told) + b"\n"

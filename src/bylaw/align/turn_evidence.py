@@ -1,7 +1,7 @@
 """Finds the policies that a turn serves, by running the guards of the write that the turn works towards.
 
-The guards run twice: on the facts seen before the turn, and on those seen after it. A look-up or question serves the
-policies whose result changes.
+The guards run twice: on the facts that the agent had seen before the turn, and on those seen after it. A look-up or
+question serves the policies whose result then differs.
 
 Notes put the comparisons of a guard into words for verified thoughts, so that a small model need not calculate. For
 `starts_at - now() >= hours(24)`, the note is `24 hours from now is 2025-03-13 09:00: later`.
@@ -38,21 +38,21 @@ class Note(Struct, frozen=True):
     """A comparison that a guard made."""
 
     fact: Fact | None
-    """The fact that was compared. None if the value comes from the caller or the call."""
+    """The fact that was compared. None if the value comes from the user or the call."""
     words: str
     name: str = ""
-    """The name of a value from the caller or the call."""
+    """The name of a value from the user or the call."""
     value: str = ""
 
     def text(self) -> str:
-        """Put a value from the caller or the call and its comparison into words."""
+        """Describe a value from the user or the call, and its comparison, in words."""
         return f"{self.name} {self.value}" + (f" ({self.words})" if self.words else "")
 
 
 def notes_of(
     guard: Guard, arguments: Mapping[str, Any], source: FactSource, *, tool: str, now: datetime | None
 ) -> tuple[Note, ...]:
-    """Return the comparisons that a guard makes before its answer, if known."""
+    """Return the comparisons that a guard makes before its result, if they are known."""
     run = _Noting(arguments, source, tool=tool, now=now)
     run.begin(coverage=set())
     with suppress(Split):
@@ -62,7 +62,7 @@ def notes_of(
 
 
 def _noting(name: str, note: Callable[[Any, Any, Any], None]) -> Callable[[Any, Any, Any], Any]:
-    """Return a comparison of guards that first takes a note."""
+    """Wrap a comparison of guards so that it is recorded as a note first."""
     plain = getattr(GuardRun, name)
 
     def compare(run: Any, one: Any, other: Any) -> Any:
@@ -81,11 +81,11 @@ class _Noting(GuardRun):
         super().__init__(*given, **named)
         self.notes: list[Note] = []
         self.facts: list[tuple[Any, Fact]] = []
-        """The values that a guard read. Compared values are found by object identity."""
+        """The values that a guard has read. A compared value is recognised by object identity."""
         self.gaps: list[tuple[Any, Any, Any]] = []
-        """Differences between values, each with its operands."""
+        """Differences between two values, each with its operands."""
         self.last: Fact | None = None
-        """The last fact that the guard read."""
+        """The fact that the guard read last."""
 
     def read(self, spec: Spec, key: Any) -> Any:
         value = super().read(spec, key)
@@ -130,7 +130,7 @@ class _Noting(GuardRun):
             self.asked_for(one, other)
 
     def moment(self, gap: Any, span: Any) -> bool:
-        """Note `fact - now() >= hours(24)` as a comparison of the fact with a point in time."""
+        """Record `fact - now() >= hours(24)` as a comparison of the fact with a point in time."""
         if gap.__class__ is not timedelta or span.__class__ is not timedelta or self.time is None:
             return False
         _, of, less = next((each for each in reversed(self.gaps) if each[0] is gap), (None, None, None))
@@ -145,7 +145,7 @@ class _Noting(GuardRun):
         return False
 
     def left_over(self, value: Any, rest: Any) -> bool:
-        """Note `amount <= paid - refunded` as a comparison of an amount with the remaining amount."""
+        """Record `amount <= paid - refunded` as a comparison of an amount with the remaining amount."""
         found = next((each for each in reversed(self.gaps) if each[0] is rest), None)
         fact = self.fact_of(found[2]) if found is not None else None
         if fact is None:
@@ -154,7 +154,7 @@ class _Noting(GuardRun):
         return True
 
     def asked_for(self, one: Any, other: Any) -> None:
-        """Note a comparison of an argument with a limit, which may depend on the last fact."""
+        """Record a comparison of an argument with a limit, which may depend on the fact that was read last."""
         for value, against in ((one, other), (other, one)):
             name = self.argument_of(value)
             if name and self.last is not None:
@@ -229,7 +229,7 @@ def _written(value: Any) -> str:
 
 
 def _span(span: timedelta) -> str:
-    """Return a duration as policies write it: in days if it is three or more whole days, else in hours or minutes."""
+    """Return a duration as policies express it: three or more whole days in days, and any other in hours or minutes."""
     minutes = round(abs(span).total_seconds() / 60)
     for size, unit in ((1440, "day"), (60, "hour"), (1, "minute")):
         count, rest = divmod(minutes, size)
@@ -241,7 +241,7 @@ def _span(span: timedelta) -> str:
 Purpose = Literal["look_up", "ask", "announce", "refuse", "write", "other"]
 
 _NEW_TURN = 1 << 30
-"""No recorded turn has this number."""
+"""A turn number that no recorded turn has."""
 
 
 class TargetWrite(Struct, frozen=True):
@@ -262,28 +262,30 @@ class SeenFact(Struct, frozen=True):
 
 
 class TurnEvidence(Struct, frozen=True):
-    """The results of the guards and rules of the write at one turn."""
+    """The results of the guards and rules for the write, at one turn."""
 
     purpose: Purpose
     target: TargetWrite | None
     policies: tuple[Policy, ...]
-    """The policies that the turn serves (A), in pack order."""
+    """The policies that the turn serves (the paper's set A), in pack order."""
     newly_seen: tuple[SeenFact, ...] = ()
-    """Facts that the guards read and the agent has seen since its last turn."""
+    """Facts that the guards read and that the agent has seen since its last turn."""
     seen: tuple[SeenFact, ...] = ()
-    """All facts that the guards read and the agent had seen."""
+    """All facts that the guards read and that the agent had seen."""
     value_facts: tuple[SeenFact, ...] = ()
     """Facts in `seen` that determine a value of the call."""
     claims: tuple[Note, ...] = ()
-    """Values that the served policies compare with the call arguments, whether seen or not."""
+    """Values that the served policies compare with the call arguments, whether or not the agent has seen them."""
     lacking: tuple[Fact, ...] = ()
-    """Unseen facts that the turn's look-up would show."""
+    """Facts that the agent has not seen and that the turn's look-up would show."""
     questions: tuple[str, ...] = ()
     """Questions that the policies require the agent to ask the user."""
     denials: tuple[str, ...] = ()
     """The reasons given by the guards that deny."""
     is_settled: bool = False
-    """Whether every guard permits the write, given the facts seen. A write must also comply with every rule."""
+    """Whether every guard permits the write, given the facts that the agent has seen. The write must also comply with
+    every rule.
+    """
 
     @property
     def required(self) -> frozenset[str]:
@@ -357,7 +359,7 @@ def _guard_results(pack: Pack, before: Sequence[Event], call: Call) -> "_GuardRe
 
 
 class _GuardResults:
-    """Runs the guards of a call on the facts seen at one point in a conversation."""
+    """Runs the guards of a call on the facts that the agent has seen at one point in a conversation."""
 
     def __init__(self, pack: Pack, judged: Judgement) -> None:
         self._pack = pack
@@ -369,7 +371,7 @@ class _GuardResults:
         return {each.policy.id for each in self.evidence if _signature(each) != _signature(then[each.policy.id])}
 
     def shown_by(self, turn: Sequence[Event]) -> set[str]:
-        """Return the policies that lack a fact which the look-ups of this turn would show."""
+        """Return the policies that lack a fact which this turn's look-ups would show."""
         looked = {(event.tool, _frozen(event.arguments)) for event in turn if isinstance(event, Call)}
         return {
             each.policy.id
@@ -396,12 +398,14 @@ class _GuardResults:
         return all(done.outcome == "permit" for each in self.evidence for done in each.completions)
 
     def breaking(self, *, or_open: bool = False) -> set[str]:
-        """Return the policies whose rules the call would break now. With `or_open`, include undecided rules."""
+        """Return the policies whose rules the call would break at this point. With `or_open`, include undecided
+        rules.
+        """
         found = (*self._judged.rules, *(self._judged.open_rules if or_open else ()))
         return {each.rule.policy for each in found}
 
     def setting_values(self) -> set[str]:
-        """Return the policies that determine an amount, a tier or another argument, but not a name or id."""
+        """Return the policies that determine an amount, a tier or another argument that is not a name or id."""
         values = value_arguments(self._pack, self._judged.made.call.tool)
         return {
             each.policy.id
@@ -410,7 +414,7 @@ class _GuardResults:
         }
 
     def lacking(self, evidence: PolicyEvidence) -> list[Fact]:
-        """Return the unseen facts that a guard reads or would read next."""
+        """Return the facts that the agent has not seen and that a guard reads, or would read next."""
         facts = (fact for done in evidence.completions for fact in (*done.reads, *done.lacking))
         return [fact for fact in dict.fromkeys(facts) if self._value(fact) is UNSEEN]
 
@@ -422,7 +426,9 @@ class _GuardResults:
         }
 
     def seen(self, notes: Iterable[Note] = ()) -> list[tuple[SeenFact, int]]:
-        """Return the facts that the guards read and the agent has seen, each with the step that showed it."""
+        """Return the facts that the guards read and that the agent has seen, each with the step that showed the
+        fact.
+        """
         found: list[tuple[SeenFact, int]] = []
         held: dict[Fact, list[str]] = {}
         for note in notes:
@@ -453,7 +459,7 @@ class _GuardResults:
 
 
 def value_arguments(pack: Pack, tool: str) -> frozenset[str]:
-    """Return the arguments that a tool's guards compare, such as amounts and tiers, without names and ids."""
+    """Return the arguments that a tool's guards compare, such as amounts and tiers. Names and ids are left out."""
     guards = [guard for _, guard in pack.by_tool.get(tool, ())]
     names = frozenset(name for entity in pack.schema.entities.values() for name in entity.key)
     keys = frozenset(name for guard in guards for name in guard.arguments[0])
@@ -498,7 +504,7 @@ def _questions(pack: Pack, policies: set[str]) -> tuple[str, ...]:
 
 
 def _without_user_text(pack: Pack, call: Call) -> Call:
-    """Return the call without arguments that only repeat the user's text."""
+    """Return the call without the arguments that only repeat the user's text."""
     told = {
         saying.argument
         for entity in pack.schema.entities.values()
@@ -516,7 +522,7 @@ def _ruled(pack: Pack, turn: Sequence[Event]) -> tuple[Policy, ...]:
 
 
 def _needs_only_a_yes(pack: Pack, events: Sequence[Event], span: TurnSpan, call: Call) -> bool:
-    """Whether the call would comply with a rule only if the user agreed to this turn."""
+    """Whether the call would comply with a rule only after the user has agreed to this turn."""
     yes = Message("user", "Yes.", turn=_NEW_TURN - 1)
     unkept = _guard_results(pack, events[: span.start], call).breaking(or_open=True)
     return bool(unkept and unkept - _guard_results(pack, [*events[: span.end], yes], call).breaking(or_open=True))

@@ -1,4 +1,6 @@
-"""The built-ins of the guard language: records, lists, strings and loops. All are size-limited and accept Unknowns."""
+"""The built-ins of the guard language, for records, lists, strings and loops. All limit the size of values and accept
+Unknowns.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,9 +32,9 @@ _CLOCK = re.compile(r"\d{1,2}:\d\d", re.ASCII)
 
 
 def one_currency(items: Iterable[Any]) -> str | None:
-    """Return the currency of these amounts.
+    """Return the common currency of these amounts.
 
-    An amount without a currency matches any currency. Two different currencies cause an error.
+    An amount without a currency matches any currency. Two different currencies are an error.
     """
     named = [item for item in items if item.__class__ is Amount]
     for one, other in pairwise(named):
@@ -60,7 +62,7 @@ class BuiltIns(Operations):
         return fail(f"{name_of(value)} has no `{name}`")
 
     def item(self, value: Any, index: Any) -> Any:
-        """Return `value[index]`. An unknown index into a table tries each key."""
+        """Return `value[index]`. If the index into a mapping is unknown, each key is tried."""
         if isinstance(index, Unknown):
             if value.__class__ is not dict:
                 raise Stuck(index)
@@ -114,15 +116,15 @@ class BuiltIns(Operations):
         )
 
     def present(self, part: Any, name: str) -> Any:
-        """Return a part of a record. Fails if it is `null`."""
+        """Return a field of a record. Fails if it is `null`."""
         return part
 
     def truth(self, part: Any) -> Any:
-        """Return a part of a record as a condition. Fails on text that may mean a boolean."""
+        """Return a field of a record as a condition. Fails on text that may mean a boolean."""
         return part
 
     def turns(self, values: Any, weight: int) -> Iterator[Any]:
-        """Yield the items of a loop. Each one uses up some of the budget."""
+        """Yield the items of a loop. Each item uses up some of the budget."""
         if values.__class__ not in (list, tuple, range):
             if isinstance(values, Unknown):
                 raise Stuck(values)
@@ -175,7 +177,7 @@ class BuiltIns(Operations):
         return getattr(self, f"do_{name}")(items)
 
     def distinct(self, items: Sequence[Any]) -> int:
-        """Count distinct items. Fails if two items may be the same value in different forms."""
+        """Count distinct items. Fails if two items may be the same value in different formats."""
         kinds = {item.__class__: item for item in items if item.__class__ is not str}
         text = next((item for item in items if item.__class__ is str), None)
         for item in kinds.values() if text is not None else ():
@@ -184,7 +186,7 @@ class BuiltIns(Operations):
         return len(set(items))
 
     def opaque(self, name: str, text: str, parts: Sequence[Any]) -> Unknown:
-        """Return the result of a built-in for an unknown list."""
+        """Return the result of a built-in whose list argument is unknown."""
         decider = next(part.decider for part in parts if isinstance(part, Unknown))
         needs = gathered(parts)
         match name:
@@ -205,7 +207,7 @@ class BuiltIns(Operations):
         return any(values)
 
     def many(self, name: str, values: Any) -> Any:
-        """Return the items of a list, or the result of the built-in if the list is unknown."""
+        """Return the items of a list. If the list is unknown, return the built-in's result instead."""
         self.spend(1)
         if isinstance(values, Unknown):
             return self.opaque(name, f"{name}({values.text})", (values,))
@@ -306,14 +308,14 @@ class BuiltIns(Operations):
         return round(value, digits)
 
     def do_date(self, value: Any) -> Any:
-        """Return the date in a date, a time or an ISO string, as written. The offset is ignored."""
+        """Return the date that a date, a time or an ISO string states. The UTC offset is ignored."""
         if isinstance(value, Unknown):
             whole = value.kind == "time" and value.step == DAY and value.offset % DAY == 0
             return value if whole else derive("date", (value,), "time", step=DAY)
         if value.__class__ is date:
             return value
         if value.__class__ is str:
-            # In UTC, `2026-03-03T00:30+14:00` is on the previous day, but tools use the date as written.
+            # In UTC, `2026-03-03T00:30+14:00` is on the previous day, but tools use the date as it is written.
             return self._moment(value).date()
         return self.do_time(value).date()
 
@@ -393,13 +395,13 @@ class BuiltIns(Operations):
         return self.method(value, "strip")
 
     def get_or_none(self, value: Any, key: Any, default: Any = None) -> Any:
-        """Return a part of a record, which may be None."""
+        """Return a field of a record, which may be None."""
         if value.__class__ is dict and value.get(key, value) is None:
             return None
         return self.do_get(value, key, default)
 
     def do_get(self, value: Any, key: Any, default: Any = None) -> Any:
-        """Return a part of a record or a list item, with a default."""
+        """Return a field of a record or an item of a list, or the default if there is none."""
         if isinstance(key, Unknown):
             if value.__class__ is not dict:
                 raise Stuck(key)

@@ -1,4 +1,4 @@
-"""Translates calls in guards: built-ins, allowed methods and the comprehensions inside them."""
+"""Translates calls in guards: built-ins, allowed methods, and comprehensions in their arguments."""
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ _KINDS: Mapping[str, ValueKind] = {
 
 
 class Trial:
-    """The answer for one member (None if unsure), and the facts that it depends on."""
+    """The answer for one member of a search, or None if it is unknown, and the facts on which the answer depends."""
 
     __slots__ = ("answer", "asked", "doubtful", "is_noting", "key", "memo", "open", "reads")
 
@@ -48,7 +48,7 @@ class Trial:
 
 
 NOT_SURE = (Unsure, Stuck, Absent, Failure, ArithmeticError, TypeError, ValueError, LookupError)
-"""Exceptions that leave the answer for a member unknown."""
+"""Exceptions after which the answer for a member is unknown."""
 
 
 def any_seen(
@@ -63,8 +63,8 @@ def any_seen(
 ) -> Any:
     """Evaluate `any(body for x in facts.X.seen(match))`.
 
-    One certain match is enough, and then only the facts read for that member are recorded. In a run over the world,
-    members that the agent had fully seen come first.
+    One certain match is enough, and then only the facts read for the matching member are recorded. In a run over ground
+    truth, members that the agent has fully seen are tried first.
     """
     run.is_open = True
     run.spend(weight)
@@ -97,7 +97,9 @@ def any_seen(
 def _try_members(
     run: GuardRun, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
 ) -> bool | None:
-    """Return True if a member certainly matches, False if none does, and None if unknown. Record the facts read."""
+    """Return True if a member certainly matches, False if certainly none does, and None otherwise. The facts read are
+    recorded.
+    """
     trials, best = _find_sure(run, question, keys, specs, body, weight)
     is_no = all(trial.answer is False for trial in trials)
     for trial in [best] if best else trials if is_no else ():
@@ -135,7 +137,7 @@ def _find_sure(
 
 
 def _try_member(run: GuardRun, trial: Trial, specs: tuple[Spec, ...], body: Callable[[Key], Any]) -> None:
-    """Test one member without making any decisions. Record its facts separately."""
+    """Test one member without deciding unknown conditions. Its facts are recorded separately."""
     before = (run.memo, run.reads, run.is_noting, run.is_testing, run.touched, run.asked, run.doubtful, run.open)
     run.memo, run.reads, run.is_testing, run.open = dict(run.memo), trial.reads, True, trial.open
     run.is_noting = run.denial_fallback is None
@@ -153,11 +155,13 @@ def _try_member(run: GuardRun, trial: Trial, specs: tuple[Spec, ...], body: Call
 
 
 FOLDED = ("date", "time", "days", "hours", "money")
-"""Built-ins that run at load time if their argument is a constant. This finds malformed constants early."""
+"""Built-ins that run when the guard is loaded if their argument is a constant, so that malformed constants are found
+early.
+"""
 
 
 class Calling:
-    """Translates calls. A comprehension over an unknown list becomes an Unknown, without a loop."""
+    """Translates calls. A comprehension over an unknown list becomes an Unknown and is not evaluated as a loop."""
 
     def __init__(self, reading: Reading, test: Translate) -> None:
         self.scope = reading.scope
@@ -247,7 +251,7 @@ class Calling:
         return self.run("do_done", ast.Constant(first.value), self.reading.named(node.keywords))
 
     def check_done(self, node: ast.Call, tool: str = "") -> None:
-        """Report arguments that the tool does not have. Without a tool, report those that no tool has."""
+        """Report arguments that the tool does not have. If no tool is named, report those that no tool has."""
         declared = self.scope.vocabulary.declared
         if declared is None:
             return
@@ -318,7 +322,7 @@ class Calling:
         return self.run("turns_or_none" if may_be_none else "turns", source, ast.Constant(1 + size // NODES_PER_TICK))
 
     def targets(self, node: ast.expr, source: ast.expr) -> list[str]:
-        """Return the variable of the loop, or its variables if it iterates over pairs."""
+        """Return the loop's variable, or its variables if the loop iterates over pairs."""
         width = _width(source)
         if not width or not isinstance(node, ast.Tuple):
             return [self.target(node)]
@@ -399,7 +403,9 @@ class Calling:
         return ast.Call(self.scope.constant(any_seen), [ast.Name("_", ast.Load()), *told], [])
 
     def free(self, node: ast.AST, outer: Sequence[set[str]]) -> ast.expr:
-        """Return the free variables of a comprehension. With its text, they identify the question that it asks."""
+        """Return the free variables of a comprehension. Its text and the values of these variables together identify
+        the question about the unknown list.
+        """
         known = set[str]().union(*outer) | self.scope.sure
         targets = [part.target for part in ast.walk(node) if isinstance(part, ast.comprehension)]
         own = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}

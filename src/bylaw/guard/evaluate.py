@@ -1,9 +1,9 @@
 """Evaluates a guard for one call on every possible path, given the unknown facts.
 
-A run that reads an unknown system fact is repeated with the other answer. For facts that only the user or host can
-supply, the evaluation splits into completions. The method follows forking in symbolic execution (King 1976), with
-guards small enough to run in full. Single expressions in YAML (conditions of rules, effects of writes) are compiled
-here too.
+If a condition depends on an unknown system fact, the run is repeated for each possible answer. For facts that only the
+user or host can supply, the evaluation splits into completions, one for each relevant combination of values. The method
+follows forking in symbolic execution (King 1976), with guards small enough to run in full. Single expressions in YAML
+(conditions of rules, effects of writes) are also compiled here.
 """
 
 import ast
@@ -40,19 +40,19 @@ class Completion(Struct, frozen=True):
     """The result of a guard under one set of assumptions about the facts that only the user or host can supply."""
 
     assume: Assumptions
-    """Pass these assumptions to `evaluate` to evaluate only this completion."""
+    """The assumptions of this completion. Pass them to `evaluate` to evaluate only this completion."""
     outcome: GuardOutcome
     because: str = ""
-    """The text of the denial, the reason and line of the failure, or the limit that was reached."""
+    """The text of the denial, the reason and line of the failure, or the limit that was exceeded."""
     reads: tuple[Fact, ...] = ()
     """System facts in reading order, up to the first unknown fact."""
     lacking: tuple[Fact, ...] = ()
-    """System facts that the outcome depends on. Empty if the outcome is certain."""
+    """System facts on which the outcome depends. Empty if the outcome is certain."""
     asked: tuple[Fact, ...] = ()
-    """User and host facts with assumed values."""
+    """User and host facts whose values are assumed."""
     paths: int = 1
     plain: bool = False
-    """Whether the result depends only on known facts, so that the same values always give the same result."""
+    """Whether the result depends only on known facts, so that equal values always give the same result."""
 
 
 class Inquiry(GuardRun):
@@ -68,7 +68,7 @@ class Inquiry(GuardRun):
     ) -> tuple[Completion, ...]:
         """Evaluate a guard. Return one completion for each relevant combination of the user's facts.
 
-        The guard runs once, and again for every other answer to an unknown question.
+        The guard runs once, and once more for each further answer to a question about an unknown fact.
         """
         self.zone = guard.zone
         self.begin(assume, coverage)
@@ -96,7 +96,7 @@ def evaluate(
 ) -> tuple[Completion, ...]:
     """Evaluate `guard` for a call to `tool`. Return one completion for each relevant combination of the user's facts.
 
-    If `source` is the world, `seen` says whether the agent had seen a fact.
+    If `source` is ground truth, `seen` says whether the agent had seen a fact.
     """
     inquiry = Inquiry(arguments, source, tool=tool, now=now, seen=seen)
     said = inquiry.ask(guard, assume, coverage=coverage)
@@ -156,7 +156,7 @@ def _explore(guard: Guard, function: Callable[..., Any], run: GuardRun, outcome:
 
 
 def _turn(decisions: list[bool], used: int) -> bool:
-    """Flip the last decision with an untried branch. Return False if every path has been taken."""
+    """Flip the last decision that has an untried branch. Return False if every path has been run."""
     del decisions[used:]
     while decisions and not decisions[-1]:
         decisions.pop()
@@ -166,7 +166,7 @@ def _turn(decisions: list[bool], used: int) -> bool:
 
 
 def run_path(guard: Guard, function: Callable[..., Any], run: GuardRun) -> tuple[Any, str]:
-    """Run the guard along one path. No other function runs guard code."""
+    """Run the guard along one path. Guard code is run only by this function."""
     try:
         return function(run)
     except Split:
@@ -199,7 +199,7 @@ def _stuck(guard: Guard, run: GuardRun, stuck: Stuck) -> tuple[Any, str]:
 
 
 def _whose(error: Exception, guard: Guard, run: GuardRun, line: int) -> str:
-    """Return the types of the arguments on the failing line, for an error about two incompatible values."""
+    """Describe the types of the arguments on the failing line, for an error about two incompatible values."""
     if not isinstance(error, TypeError):
         return ""
     named = [name for name in guard.parts_named_at(line) if name in run.admitted]
@@ -208,7 +208,7 @@ def _whose(error: Exception, guard: Guard, run: GuardRun, line: int) -> str:
 
 
 def is_ours(error: Exception) -> bool:
-    """Whether an error is a bug in Bylaw, and not in the guard or the type of a value."""
+    """Whether an error is a bug in Bylaw, rather than an error in the guard or a value of the wrong type."""
     if isinstance(error, Failure | ValueError | ArithmeticError | RecursionError | MemoryError):
         return False
     last = ""
@@ -244,11 +244,11 @@ _KINDS = {
     "datetime": "a time",
     "timedelta": "a duration",
 }
-"""The names of Python types in messages."""
+"""The names of Python types, as messages use them."""
 
 
 def reason_of(error: Exception) -> str:
-    """Return a one-line message. Errors from Python are reworded, errors from Bylaw are not."""
+    """Return an error's message on one line. Errors from Python are reworded, and errors from Bylaw are not."""
     match error:
         case Failure():
             return str(error)
@@ -268,7 +268,7 @@ def reason_of(error: Exception) -> str:
 
 NAMES = ("args", "item", "old", "result")
 _NOT_OF_FACTS = ("now", "done", "requested", "provenance")
-"""Built-ins whose results may change even with the same facts."""
+"""Built-ins whose results may differ even if all facts are the same."""
 
 
 class Condition(Struct, frozen=True):
@@ -305,7 +305,7 @@ def compile_condition(
 def judge_predicate(
     predicate: Condition, arguments: Mapping[str, Any], source: FactSource, *, now: datetime | None = None
 ) -> tuple[bool | None, str]:
-    """Return whether the predicate holds. If unknown, return None and the reason."""
+    """Return whether the predicate holds. If this is unknown, return None and the reason."""
     completions = evaluate(predicate.guard, arguments, source, now=now)
     outcomes = {completion.outcome for completion in completions}
     absent = [completion.because for completion in completions if completion.outcome == "deny" and completion.because]
@@ -321,7 +321,7 @@ def judge_predicate(
 def evaluate_condition(
     predicate: Condition, arguments: Mapping[str, Any], source: FactSource, *, now: datetime | None = None
 ) -> bool | None:
-    """Return whether the predicate holds. None if it is unknown or fails."""
+    """Return whether the predicate holds. None if this is unknown or the predicate fails."""
     return judge_predicate(predicate, arguments, source, now=now)[0]
 
 
@@ -345,7 +345,7 @@ def compile_value(text: str, *, vocabulary: Vocabulary, file: str, line: int = 1
 
 
 def compute_value(guard: Guard, arguments: Mapping[str, Any], source: FactSource) -> Computed:
-    """Return the value of a compiled expression for one call, or the unknown facts that it depends on."""
+    """Return the value of a compiled expression for one call, or the unknown facts on which the value depends."""
     run = Inquiry(arguments, source)
     run.zone = guard.zone
     run.begin()

@@ -1,7 +1,7 @@
-"""Translates guard-language expressions into instrumented Python and rejects everything else.
+"""Translates expressions of the guard language into instrumented Python, and rejects all other expressions.
 
-Known values are plain Python values. Reads, arithmetic and calls go through the run, named `_`. Comparisons with plain
-constants, `and`, `or`, `not` and `if` stay plain Python, because Unknown overloads them.
+Known values are ordinary Python values. Reads, arithmetic and calls go through the run, which is named `_`. Comparisons
+with constants, `and`, `or`, `not` and `if` stay as they are, because Unknown overloads these operators.
 """
 
 import ast
@@ -16,10 +16,10 @@ from bylaw.guard.scope import Reading, Scope
 from bylaw.text.number import figure
 
 _MADE = {"money": "money", "date": "date", "datetime": "time"}
-"""Built-ins that convert text to the type of a field before a comparison."""
+"""Built-ins that convert text to the type of the field with which it is compared."""
 
 _PARTS = frozenset(("present", "part", "item", "do_get"))
-"""Operations that return a part of a record. Its type is not declared."""
+"""Operations that return a field of a record, whose type is not declared."""
 
 
 class Expressions:
@@ -60,7 +60,7 @@ class Expressions:
         return ast.copy_location(made, node)
 
     def test(self, node: ast.expr) -> ast.expr:
-        """Translate a condition. A part of a record may be text that means a boolean."""
+        """Translate a condition. A field of a record may be text that means a boolean."""
         if isinstance(node, ast.BoolOp):
             return ast.copy_location(ast.BoolOp(node.op, [self.test(value) for value in node.values]), node)
         made = self.expression(node)
@@ -144,7 +144,7 @@ class Expressions:
         return self.run("chain", orders, made[0], *later)
 
     def container(self, node: ast.expr) -> ast.expr:
-        """Translate the right side of `in`, the only place for a set. Constants become a plain tuple."""
+        """Translate the right side of `in`, the only position in which a set is allowed. Constants become a tuple."""
         if not isinstance(node, (ast.Set, ast.List, ast.Tuple)):
             return self.expression(node)
         items = [self.expression(item) for item in node.elts]
@@ -165,7 +165,9 @@ class Expressions:
         return self.run(method, left, right)
 
     def check_words(self, node: ast.Compare, operands: Sequence[ast.expr]) -> None:
-        """Report a comparison of a field with a constant that it can never equal. This is probably a typo."""
+        """Report a comparison of a field with a constant that the field can never equal, because it is probably a
+        typo.
+        """
         for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
             for side, other in ((left, right), (right, left)):
                 if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) or self.reading.field_of(other) is not None:
@@ -250,12 +252,12 @@ def _is_of_no_text(node: ast.expr) -> TypeGuard[ast.Set | ast.List | ast.Tuple]:
 
 
 def _is_plain(node: ast.expr) -> bool:
-    """Whether Python compares this constant correctly. It does not compare floats with money correctly."""
+    """Whether Python's own comparison is correct for this constant. It is not correct for floats and money."""
     return isinstance(node, ast.Constant) and (node.value is None or type(node.value) in (str, int, bool))
 
 
 def _may_be_read_otherwise(node: ast.expr) -> bool:
-    """Whether a value of another type may mean the same as this constant, although Python treats them as different."""
+    """Whether a value of another type may mean the same as this constant, although Python considers the two unequal."""
     return isinstance(node, ast.Constant) and node.value is not None and may_be_read_otherwise(node.value)
 
 

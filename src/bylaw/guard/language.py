@@ -33,11 +33,13 @@ DEPTH = 40
 HELPERS = 64
 """The maximum number of functions that a guard may call. Each combination of argument kinds counts separately."""
 LOOPS = 12
-"""The maximum nesting depth of loops. Python allows twenty blocks."""
+"""The maximum nesting depth of loops. Python allows twenty nested blocks."""
 UNKNOWN_TICKS = 4
-"""The ticks for reading or deciding an unknown value, which takes about four times as long as a known one."""
+"""The ticks for reading or deciding an unknown value, because this takes about four times as long as for a known
+value.
+"""
 NODES_PER_TICK = 50
-"""The number of syntax nodes per tick in a loop body, so that ticks limit the run time."""
+"""The number of syntax nodes in a loop body that count as one tick, so that ticks limit the run time."""
 
 
 class Vocabulary(Struct, frozen=True):
@@ -50,7 +52,7 @@ class Vocabulary(Struct, frozen=True):
     texts: frozenset[str] = frozenset()
     """Arguments that are text in all their tools."""
     zone: tzinfo | None = None
-    """The time zone for all times. None means UTC."""
+    """The time zone in which guards see all times. None means UTC."""
 
 
 GATHERING = frozenset(("any", "all", "sum", "min", "max", "len", "sorted", "count"))
@@ -177,7 +179,9 @@ def children_of(node: ast.AST) -> list[ast.AST]:
 
 
 def parts_of(node: ast.AST) -> list[ast.AST]:
-    """Return a node and its descendants, level by level. Cached, because the tree of a guard never changes."""
+    """Return a node and its descendants, level by level. The result is cached, because the tree of a guard never
+    changes.
+    """
     kept = vars(node)
     parts: list[ast.AST] | None = kept.get("parts")
     if parts is None:
@@ -193,7 +197,9 @@ def fields_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
 
 
 def parts_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
-    """Return the parts of records, such as `get(x, "name")`, that are compared with `None`. Arguments do not count."""
+    """Return the fields of records, such as `get(x, "name")`, that are compared with `None`. Call arguments are not
+    included.
+    """
     return _compared(parts, _part)
 
 
@@ -202,7 +208,7 @@ def variables_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
 
 
 def named_once(parts: Sequence[ast.AST]) -> dict[str, ast.expr]:
-    """Return the variables with exactly one assignment, and their values."""
+    """Return the variables with exactly one assignment, each with its value."""
     stored: dict[str, int] = {}
     for node in parts:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -228,7 +234,9 @@ _Reader = Callable[[ast.expr], str]
 
 
 def _compared(parts: Sequence[ast.AST], read: _Reader) -> frozenset[str]:
-    """Return the names that `read` finds in operands of comparisons with `None`, or in values of such variables."""
+    """Return the names that `read` finds in operands of comparisons with `None`, or in the values of variables that are
+    such operands.
+    """
     variables = variables_compared(parts)
     sides = [side for side in _sides(parts) if not isinstance(side, ast.Name)]
     sides += [
@@ -272,7 +280,7 @@ _OF_ACT = "act.arguments"
 
 
 def unnamed_kinds(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef]) -> frozenset[str]:
-    """Return the entities whose key is not just an argument of the call.
+    """Return the entities whose key is not simply an argument of the call.
 
     `parts` are the nodes of a function and of the shared functions that it calls.
     """
@@ -287,7 +295,7 @@ def unnamed_kinds(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef
 
 
 def _reads(node: ast.Call) -> Iterator[tuple[str, list[ast.expr]]]:
-    """Yield the entities that a call reads and the parts of their keys. A search has no key parts."""
+    """Yield each entity that a call reads, with the parts of its key. A search has no key parts."""
     match node.func:
         case ast.Attribute(value=ast.Name(id="facts"), attr=kind):
             yield kind, [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -316,7 +324,9 @@ def _is_argument(node: ast.expr, named: frozenset[str]) -> bool:
 
 
 def _names_of_arguments(bindings: Sequence[tuple[str, ast.expr | None]]) -> frozenset[str]:
-    """Return the variables that contain only arguments. Functions that use the same name share the variable."""
+    """Return the variables that contain only arguments. Functions that use the same variable name are treated as
+    sharing the variable.
+    """
     named = frozenset(name for name, _ in bindings)
     named |= frozenset[str]() if "act" in named else {_OF_ACT}
     while others := {name for name, value in bindings if value is None or not _is_argument(value, named)} & named:

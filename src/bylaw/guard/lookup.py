@@ -1,4 +1,4 @@
-"""Look-up functions. They search earlier tool results when a mapping cannot describe those results.
+"""Look-up functions, which search earlier tool results if a mapping cannot describe those results.
 
 They are written in the guard language. `def find_<Entity>_<field>(key, history)` returns `found(value)` or `unseen()`.
 """

@@ -1,7 +1,7 @@
-"""Arithmetic, comparisons and built-ins on values. All are size-limited and accept Unknowns. In a calculation with
-money, a float becomes the decimal that Python prints for it, because JSON contains 19.99 and not the nearest binary
-number. A date compared with a time means the start of the day. Times are compared in UTC, and a time without an offset
-is in UTC.
+"""Arithmetic, comparisons and built-ins on values. All limit the size of values and accept Unknowns. In a calculation
+with money, a float is converted to the decimal that Python prints for it. So 19.99 in JSON stays 19.99 and does not
+become the nearest binary number. A date compared with a time means the start of the day. Times are compared in UTC, and
+a time without an offset is in UTC.
 """
 
 import operator
@@ -59,7 +59,7 @@ TRUTHS = frozenset(("true", "false", "yes", "no", "1", "0"))
 
 
 class Failure(Exception):
-    """Raised if the guard cannot answer. The path then fails with this message."""
+    """Raised if the guard cannot give an answer. The path then fails with this message."""
 
 
 class Absent(Exception):
@@ -71,7 +71,7 @@ def fail(message: str) -> NoReturn:
 
 
 def name_of(value: Any) -> str:
-    """Return the name of the type of a value for messages."""
+    """Return the name of a value's type for messages."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -80,9 +80,10 @@ def name_of(value: Any) -> str:
 
 
 def admit(value: Any, zone: tzinfo | None = None) -> Any:
-    """Convert a value for the guard language. Its size is limited, and its times are in the pack's zone or UTC.
+    """Convert a value for the guard language. Every value that enters a guard, or is computed in a guard, is converted
+    here.
 
-    Every value that enters a guard or is computed in one is converted here.
+    The value's size is limited, and its times are converted to the pack's time zone or UTC.
     """
     cls = value.__class__
     if cls is str or cls is list or cls is dict or cls is tuple:
@@ -93,9 +94,9 @@ def admit(value: Any, zone: tzinfo | None = None) -> Any:
     if cls is bool or value is None or cls is date or cls is timedelta:
         return value
     if cls is int or cls is float or cls is Decimal or cls is Amount:
-        # A float NaN makes this false, and a Decimal NaN raises an error.
+        # This is false for a float NaN. For a Decimal NaN, it raises an error.
         if -LARGEST <= value <= LARGEST:
-            # Decimals are exact, so a number such as 10**-999999999 would exhaust memory.
+            # Exact decimals such as 10**-999999999 would exhaust the memory.
             if cls in AMOUNTS and value.adjusted() < -SMALLEST:
                 fail(f"an amount is smaller than 10**-{SMALLEST}")
             return value
@@ -108,7 +109,7 @@ def admit(value: Any, zone: tzinfo | None = None) -> Any:
 
 
 def weight(value: Any) -> int:
-    """Count the values in a list or record at every depth. Fails above the limit."""
+    """Count the values in a list or record at every depth. Fails if there are too many."""
     parts: list[Any] = [value]
     count = 0
     while parts:
@@ -124,7 +125,7 @@ def weight(value: Any) -> int:
 
 
 def alike(one: Any, other: Any) -> tuple[Any, Any]:
-    """Convert two known values of different types so that they can be compared, if a comparison is intended."""
+    """Convert two known values of different types so that they can be compared, if comparing them makes sense."""
     left, right = one.__class__, other.__class__
     if left is float and right in AMOUNTS:
         return Decimal(repr(one)), other
@@ -138,7 +139,7 @@ def alike(one: Any, other: Any) -> tuple[Any, Any]:
 
 
 def not_alike(one: Any, other: Any) -> str:
-    """Return the reason why two similar values, such as "5" and 5, are never equal. Empty if they are comparable."""
+    """Return why two similar values, such as "5" and 5, are never equal. Empty if they are comparable."""
     left, right = one.__class__, other.__class__
     if left is not str:
         one, other, left, right = other, one, right, left
@@ -163,7 +164,7 @@ def is_truth_word(text: str) -> bool:
 
 
 def parts_not_alike(one: Any, other: Any) -> str:
-    """Compare lists and records part by part with `not_alike`."""
+    """Compare lists and records item by item with `not_alike`."""
     pairs = [(one, other)]
     while pairs:
         left, right = pairs.pop()
@@ -177,7 +178,7 @@ def parts_not_alike(one: Any, other: Any) -> str:
 
 
 def _comparison(order: Order) -> "Callable[[Operations, Any, Any], Any]":
-    """Return the function for a comparison operator. It is fast for two plain values of the same type."""
+    """Return the function for a comparison operator. It is fast for two ordinary values of the same type."""
     plainly = ORDERS[order]
 
     def compared(self: "Operations", one: Any, other: Any) -> Any:
@@ -203,7 +204,7 @@ class Operations:
     def __init__(self, zone: tzinfo | None = None) -> None:
         self.ticks: int = TICKS
         self.zone = zone
-        """The time zone for all times. None means UTC."""
+        """The time zone in which guards see all times. None means UTC."""
 
     def instant(self, moment: datetime) -> datetime:
         """Convert a local time to UTC, so that durations are correct across clock changes."""
@@ -213,9 +214,9 @@ class Operations:
         return instant if self.zone is None else admit(instant.replace(tzinfo=UTC), self.zone)
 
     def placed(self, value: Any, beside: Any) -> Any:
-        """Convert a value for comparison with an unknown time in UTC.
+        """Convert a value for comparison with an unknown time, which is in UTC.
 
-        Dates stay dates, because an unknown date is compared by the calendar.
+        Dates stay dates, because an unknown date is compared by calendar day.
         """
         if self.zone is None or not isinstance(beside, Unknown) or beside.step == DAY:
             return value
@@ -239,7 +240,7 @@ class Operations:
         elif one.__class__ is not other.__class__:
             one, other = alike(one, other)
             if order in ("==", "!=") and (why := not_alike(one, other)):
-                # Otherwise a message could say "The fee is 25.00, not 25.00."
+                # Without this, a message could say "The fee is 25.00, not 25.00."
                 fail(why)
         elif one.__class__ is Amount:
             shared_currency(one, other)
@@ -248,7 +249,7 @@ class Operations:
             if order in ("==", "!=") and one != other and (why := parts_not_alike(one, other)):
                 fail(why)
         if one.__class__ is datetime and other.__class__ is datetime:
-            # When clocks are set back, one hour occurs twice. Only UTC shows the order of times in it.
+            # When clocks are set back, one hour occurs twice, and only UTC shows which time is earlier.
             one, other = self.instant(one), self.instant(other)
         return ORDERS[order](one, other)
 
@@ -256,7 +257,7 @@ class Operations:
     less, at_most, more, at_least = _comparison("<"), _comparison("<="), _comparison(">"), _comparison(">=")
 
     def chain(self, orders: Sequence[str], first: Any, *later: Callable[[], Any]) -> Any:
-        """Return `a < b <= c`. Each operand is evaluated at most once, and only if the earlier comparisons hold."""
+        """Return `a < b <= c`. Each operand is evaluated at most once, and only if the comparisons before it hold."""
         result: Any = True
         for order, next_value in zip(orders, later, strict=True):
             second = next_value()
@@ -305,7 +306,7 @@ class Operations:
         return not not_alike(one, other) and self.equal(one, other)
 
     def _is_none_of(self, value: Any, items: Iterable[Any]) -> bool:
-        """Return False, or fail if an item may be the same value in another form, such as `"4711"` for 4711."""
+        """Return False, or fail if an item may be the same value in another format, such as `"4711"` for 4711."""
         for item in items:
             if item.__class__ is not value.__class__ and (why := not_alike(value, item)):
                 fail(why)
@@ -381,7 +382,7 @@ def _whole(value: Any) -> Any:
 
 
 def _is_of_both(one: Any, other: Any) -> bool:
-    """Whether an operation with one unknown operand mixes calendar days with elapsed time."""
+    """Whether an operation in which one operand is unknown mixes calendar days with elapsed time."""
     unknown, known = (one, other) if isinstance(one, Unknown) else (other, one)
     if unknown.step != DAY:
         return unknown.kind == "duration" and known.__class__ is date
@@ -391,7 +392,9 @@ def _is_of_both(one: Any, other: Any) -> bool:
 
 
 def _moments(one: Any, other: Any) -> tuple[Any, Any]:
-    """Turn a date into the start of its day if the other operand is a time or includes part of a day."""
+    """Convert a date to the start of its day if the other operand is a time, or a duration that includes part of a
+    day.
+    """
     one, other = alike(one, other)
     for part, shift in ((one, other), (other, one)):
         if part.__class__ is date and shift.__class__ is timedelta and (shift.seconds or shift.microseconds):

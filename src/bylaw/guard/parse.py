@@ -24,7 +24,7 @@ class Branch(Struct, frozen=True):
     kind: str
     """`then`, `else`, `loop` or `return`."""
     file: str = ""
-    """The file of the branch: that of the guard or of a shared function."""
+    """The file that contains the branch: that of the guard or of a shared function."""
     column: int = 0
 
 
@@ -58,7 +58,7 @@ class Guard:
 
     @cached_property
     def attributes(self) -> frozenset[str]:
-        """All attribute names in the guard and the functions that it calls."""
+        """All attribute names in the guard and in the functions that it calls."""
         return frozenset(node.attr for node in self._nodes() if isinstance(node, ast.Attribute))
 
     @property
@@ -77,7 +77,7 @@ class Guard:
 
     @property
     def denials(self) -> list[str]:
-        """The denial messages of the guard, with `...` in place of each value."""
+        """The guard's denial messages, with `...` in place of each value."""
         calls = [node for node in self._nodes() if isinstance(node, ast.Call) and len(node.args) == 1]
         texts = [call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "deny"]
         parts = [text.values if isinstance(text, ast.JoinedStr) else [text] for text in texts]
@@ -85,14 +85,16 @@ class Guard:
 
     @cached_property
     def arguments(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The names of the call arguments that the guard uses as entity keys, and of those that it uses as values."""
+        """The names of the call arguments that the guard uses as entity keys, and the names of those that it uses as
+        values.
+        """
         call, facts = (argument.arg for argument in self._node.args.args)
         keys: set[int] = set()
         shared = self._helpers.used if self._helpers is not None else ()
         for node in self._nodes():
             if isinstance(node, ast.Call):
                 named = node.func.value if isinstance(node.func, ast.Attribute) else None
-                # The argument of a shared function is nearly always the key of an entity.
+                # An argument of a shared function is nearly always an entity's key.
                 is_shared = isinstance(node.func, ast.Name) and node.func.id in shared
                 if is_shared or (isinstance(named, ast.Name) and named.id == facts):
                     keys.update(id(part) for argument in node.args for part in parts_of(argument))
@@ -118,12 +120,14 @@ class Guard:
 
     @cached_property
     def searches(self) -> bool:
-        """Whether the guard searches entities by field. If so, it permits a call only if all entities are known."""
+        """Whether the guard searches entities by field. If so, the guard permits a call only if all such entities are
+        known.
+        """
         return any(isinstance(node, ast.Attribute) and node.attr == "seen" for node in self._nodes())
 
     @cached_property
     def unnamed(self) -> frozenset[str]:
-        """Entities that the guard reads with keys that are not call arguments."""
+        """The entities that the guard reads with keys that are not call arguments."""
         return unnamed_kinds(list(self._nodes()), self._helpers.nodes if self._helpers is not None else {})
 
     @cached_property
@@ -158,8 +162,8 @@ def parse_guard_files(
 ) -> tuple[list[Guard], list[GuardError]]:
     """Return the guards in several files, and all errors.
 
-    A function that others call is shared, unless `policies` names it as a guard. A guard may call a function in another
-    file if its name, and the names of all functions that it calls, are unique.
+    A function that other functions call is shared, unless `policies` names it as a guard. A guard may call a function
+    in another file if the name of that function, and the names of all functions that it calls, are unique.
     """
     own = {file: functions_of(text, file=file) for file, text in files.items()}
     places: dict[str, list[str]] = {}
@@ -238,7 +242,7 @@ def functions_of(text: str, *, file: str) -> tuple[list[ast.FunctionDef], list[G
 
 
 def parse_text(text: str, *, file: str, mode: str = "exec") -> tuple[Any, list[GuardError]]:
-    """Return the syntax tree of `text`. If parsing fails, return an empty module and the error."""
+    """Return the syntax tree of `text`. If the text cannot be parsed, return an empty module and the error."""
     nothing = ast.Module([], [])
     if len(text) > SOURCE:
         return nothing, [_fault(f"the file has {len(text)} characters", file, 1, f"keep it under {SOURCE}")]
@@ -287,7 +291,9 @@ def _mend(error: SyntaxError) -> str:
 
 
 def size_fault(node: ast.AST, file: str) -> GuardError | None:
-    """Return the error for a function that is too large or too deep. Uses no recursion."""
+    """Return the error for a function that is too large or too deep. Avoids recursion, which a deep function could
+    exhaust.
+    """
     line = getattr(node, "lineno", 1)
     level = [node]
     count = depth = 0
@@ -305,7 +311,7 @@ def size_fault(node: ast.AST, file: str) -> GuardError | None:
 
 
 def _foreign_names(text: str, file: str) -> Iterator[GuardError]:
-    """Report names that Python changes, such as `ﬁeld` to `field`, because a reviewer may misread them."""
+    """Report names that Python normalises, such as `ﬁeld` to `field`, because a reviewer may misread them."""
     seen: set[str] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.NAME and not token.string.isascii() and token.string not in seen:

@@ -1,7 +1,7 @@
 """Runs a guard along one path: reads and records facts, and decides Unknown booleans.
 
-If all facts are known, the guard runs on plain values. An unknown fact becomes an Unknown, and each condition on it is
-a decision on the path.
+If all facts are known, the guard runs on ordinary values. An unknown fact becomes an Unknown, and each condition on an
+Unknown is a decision on the path.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +45,7 @@ from bylaw.text.cost import spend
 
 
 class Assumptions:
-    """One possible combination of the facts that only the user or host can supply, with a set of values for each."""
+    """One possible combination of the facts that only the user or host can supply: for each fact, a set of values."""
 
     __slots__ = ("regions",)
 
@@ -82,18 +82,18 @@ def _regions(assumptions: Assumptions) -> dict[str, ValueSet]:
 
 
 class Unsure(Exception):
-    """Raised while a member is tested if the answer depends on an unknown value."""
+    """Raised while a member is tested, if the answer depends on an unknown value."""
 
 
 class Split(Exception):
-    """Raised if the path depends on a user or host fact. Both cases are then evaluated separately."""
+    """Raised if the path depends on a fact of the user or host. The possible values are then evaluated separately."""
 
     def __init__(self, variable: Variable, region: ValueSet, rest: ValueSet) -> None:
         self.variable, self.region, self.rest = variable, region, rest
 
 
 class UnknownInDenial(Exception):
-    """Raised if the text of a denial depends on an unknown value. The text is then written without the value."""
+    """Raised if the text of a denial depends on an unknown value. The text is then written without that value."""
 
 
 def no_such(entity: str, key: Any) -> str:
@@ -106,15 +106,15 @@ NOW = Fact("context", (), "now")
 HISTORY = Fact("context", (), "history")
 """Reported as missing if part of the conversation is unknown."""
 UNCOUNTED = "done()"
-"""The name of the entity in a fact about an unknown count."""
+"""The name of the entity in a fact that stands for an unknown count."""
 REQUEST = Fact("request", (), "allows")
-"""The fact that the user wants a call outside the request."""
+"""The fact that states whether the user wants a call outside the request."""
 _TRACED = Field("provenance", "object")
 _REQUESTED = Field("requested", "boolean", origin="user")
 ODD_KEYS = frozenset((bool, float, Decimal))
-"""Types of key parts that must be converted to strings."""
+"""Types that are converted to strings when they are part of a key."""
 _UNKEPT = frozenset((list, dict, tuple, bool))
-"""Types that cannot be in a cached question. Lists are not hashable, and `True` would equal `1`."""
+"""Types that cannot be in the key of a cached question. Lists are not hashable, and `True` would equal `1`."""
 
 
 def unknown_fact(
@@ -159,9 +159,9 @@ class References:
         self._looked_through = 0
 
     def name(self, key: Key, read: Mapping[Fact, Any]) -> bool:
-        """Whether a fact read on this path has the key of the entity as its value.
+        """Whether a fact that was read on this path has the entity's key as its value.
 
-        A key that is 0 or has no digit may mean "none" and is not a name.
+        A key that is 0 or contains no digit does not count, because it may mean "none".
         """
         if len(key) != 1 or DIGITS.isdisjoint(str(key[0])):
             return False
@@ -203,22 +203,22 @@ class GuardRun(BuiltIns):
         """Arguments read so far, converted for the guard language."""
         self.source = source
         self.given: dict[Any, Any] = {}
-        """Answers from the source for all guards and paths, by fact or by question."""
+        """Answers from the source, for all guards and paths, keyed by fact or question."""
         self.tool = tool
         self.time = now
         self.zone: tzinfo | None = None
         self.seen = seen
         self.unknowns: dict[Fact, tuple[Unknown, bool, tuple[str, Any]]] = {}
-        """For each unknown fact: its Unknown, its entity, and whether the entity may be missing."""
+        """For each unknown fact, its Unknown, its entity, and whether the entity may be missing."""
         self.references = References()
 
     def begin(self, assumptions: Assumptions = NO_ASSUMPTIONS, coverage: set[int] | None = None) -> None:
         self.coverage = coverage
         self.left = ALL_TICKS
         self.is_open = False
-        """Whether the guard has met anything but plain known facts."""
+        """Whether the guard has read anything other than ordinary known facts."""
         self.tried: dict[str, dict[Key, Any]] = {}
-        """The members of an entity that were tested, by question."""
+        """The members of an entity that were tested, keyed by question."""
         self.open: set[str] = set()
         """Variables on which a search for a member depends."""
         self.complete(assumptions)
@@ -227,15 +227,15 @@ class GuardRun(BuiltIns):
     def complete(self, assumptions: Assumptions) -> None:
         self.assumptions = assumptions
         self.decisions: list[bool] = []
-        """The decisions on this path. A True decision has another branch to run."""
+        """The decisions on this path. For a True decision, the other branch has not been run yet."""
         self.paths = 1
         self.lacking: dict[Fact, None] = {}
         self.doubtful: dict[Fact, tuple[str, Any]] = {}
-        """Facts about entities that may not exist."""
+        """Facts about entities that may be missing."""
         self.asked: dict[Fact, None] = {}
 
     def restart(self) -> None:
-        """Start another path with the known values and the spent ticks."""
+        """Start another path, and keep the known values and the count of used ticks."""
         used = TICKS - self.ticks
         self.left -= used
         spend(used)
@@ -244,23 +244,27 @@ class GuardRun(BuiltIns):
     def start(self) -> None:
         self.ticks = TICKS
         self.memo: dict[Fact, Any] = {}
-        """The values on the path, or the Unknowns in their place."""
+        """The values read on this path, or the Unknowns that represent them."""
         self.reads: list[Fact] = []
         self.is_noting = True
-        """Whether reads are recorded. This stops after the first unknown fact, and while a denial is written."""
+        """Whether reads are recorded. Recording stops after the first unknown fact, and pauses while a denial is
+        written.
+        """
         self.denial_fallback: str | None = None
         """The text of the denial being written, with `...` for its values. None before a denial."""
         self.is_testing = False
         """Whether a member of a search is being tested. A test makes no decisions."""
         self.has_decided_existence = False
         self.has_taken_none = False
-        """Whether the path assumed a null. That may cause a later failure, which therefore counts as a denial."""
+        """Whether the path assumed that a value is null. The assumption may cause a later failure, so such a failure
+        counts as a denial.
+        """
         self.position = 0
         self.path: dict[str, ValueSet] = {}
         self.touched: set[tuple[str, Any]] = set()
 
     def close(self) -> None:
-        """Drop all Unknowns, because their references back to this run form a cycle."""
+        """Drop all Unknowns, because they refer back to this run and so form a reference cycle."""
         self.unknowns, self.memo, self.tried = {}, {}, {}
         self.references = References()
 
@@ -303,7 +307,7 @@ class GuardRun(BuiltIns):
         if is_text:
             return parts
         if is_known:
-            # `True`, `1` and `1.0` are the same dict key but different entities.
+            # As dict keys, `True`, `1` and `1.0` are the same, but they are different entities.
             return tuple([key_of((part,))[0] if part.__class__ in ODD_KEYS else part for part in parts])
         return parts[0] if len(parts) == 1 else derive("key", parts)
 
@@ -313,7 +317,7 @@ class GuardRun(BuiltIns):
         return key[index]
 
     def read(self, spec: Spec, key: Any) -> Any:
-        """Return the value of a field, or its Unknown."""
+        """Return the value of a field, or the Unknown that represents it."""
         if key.__class__ is not tuple:
             return self.read_of_unknown(spec, key)
         fact = Fact(spec.entity_name, key, spec.field_name)
@@ -367,7 +371,7 @@ class GuardRun(BuiltIns):
         return unknown_fact(self, _TRACED, f"provenance({str(value)[:80]})", {HISTORY: "context"})
 
     def do_requested(self) -> Any:
-        """Whether the user's request covers the call. If unknown, only the user can decide."""
+        """Whether the user's request covers the call. If this is unknown, only the user can decide."""
         self.spend(1)
         self.is_open = True
         requested = getattr(self.source, "requested", None)
@@ -389,7 +393,9 @@ class GuardRun(BuiltIns):
         return self.count_between(tool, match, count) if count.__class__ is Between else count
 
     def count_between(self, tool: str, match: Mapping[str, Any], count: Between) -> Unknown:
-        """Return an Unknown count with known bounds. The guard fails on a question that the bounds do not settle."""
+        """Return an Unknown count with known bounds. The guard fails if a comparison depends on more than the
+        bounds.
+        """
         asked = f"done({', '.join([tool, *(f'{name}={value!r}' for name, value in match.items())])})"
         needs: dict[Fact, Origin] = {Fact(UNCOUNTED, (tool, count.least, count.most), asked): "system"}
         return Unknown(self, asked, needs, "number", step=1, lowest=count.least, highest=count.most)
@@ -402,7 +408,7 @@ class GuardRun(BuiltIns):
                 fail(f"the log does not show exactly how often `{tool}` was called: between {least} and {most} times")
 
     def once(self, kind: str, name: str, match: Mapping[str, Any], ask: Callable[[], Any]) -> Any:
-        """Ask the source about anything except the value of a single fact, and cache the answer."""
+        """Ask the source a question that is not about a single fact, and cache the answer."""
         if any(value.__class__ in _UNKEPT for value in match.values()):
             return ask()
         question = (kind, name, tuple(match.items()))
@@ -430,7 +436,9 @@ class GuardRun(BuiltIns):
         return True
 
     def decide(self, truth: UnknownBool) -> bool:
-        """Decide an Unknown boolean from the path so far, or as a new decision."""
+        """Decide an Unknown boolean: from earlier decisions on the path if they determine it, otherwise as a new
+        decision.
+        """
         self.is_open = True
         variable = truth.variable
         assert variable is not None
@@ -478,7 +486,7 @@ class GuardRun(BuiltIns):
             (self.lacking if origin == "system" else self.asked)[fact] = None
 
     def choose(self, spec: Spec, key: Key, fact: Fact, possible: tuple[Any, ...]) -> Any:
-        """Choose one of the few possible values of a fact. Other paths choose the others."""
+        """Choose one of the few possible values of a fact. Other paths choose the other values."""
         self.missing(spec, key, fact)
         name = name_of_fact(spec.entity_name, key, spec.field_name)
         for place, value in enumerate(possible[:-1]):
@@ -527,7 +535,7 @@ class GuardRun(BuiltIns):
         return found is not UNSEEN
 
     def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
-        """Record that the entity may be missing, which makes a denial possible."""
+        """Record that the entity may be missing, so that a denial is possible."""
         if self.denial_fallback is None and fact not in self.doubtful and not self.is_there(thing):
             self.doubtful[fact] = thing
 
@@ -538,7 +546,7 @@ class GuardRun(BuiltIns):
         return isinstance(possible, Words) and False not in possible.values
 
     def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown | None:
-        """Return a field of an entity with an unknown key. The field needs the same facts as the key."""
+        """Return a field of an entity whose key is unknown. The field depends on the same facts as the key."""
         self.is_open = True
         thing = (spec.entity_name, key.text)
         if spec.field_name != "exists":
@@ -551,7 +559,9 @@ class GuardRun(BuiltIns):
         return self.value_or_none(spec, unknown_fact(self, spec.field, name, key.needs, thing))
 
     def check_exists(self, thing: tuple[str, Any]) -> None:
-        """End the path if it assumed that this entity is missing. `decide` handles the reverse order."""
+        """End the path if it assumed that this entity is missing. If the assumption is made later, `decide` ends the
+        path.
+        """
         if self.has_decided_existence and self.is_gone(thing):
             raise Absent(no_such(*thing))
         self.touched.add(thing)

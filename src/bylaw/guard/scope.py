@@ -1,4 +1,4 @@
-"""The state for translating one function, and the translation of facts and arguments.
+"""The state for translating one function, and the translation of reads of facts and arguments.
 
 For example: `facts.Reservation(call.reservation_id).cabin`.
 """
@@ -32,7 +32,7 @@ class Helper(Struct, frozen=True):
 
 
 class FileHelpers:
-    """The functions that a guard may call. Each is translated on first use."""
+    """The shared functions that a guard may call. Each is translated on first use."""
 
     def __init__(
         self, nodes: Mapping[str, ast.FunctionDef], files: Mapping[str, str], translate: "TranslateHelper"
@@ -46,7 +46,9 @@ class FileHelpers:
         self._open: list[str] = []
 
     def find(self, scope: "Scope", node: ast.Call, kinds: Sequence[str | None]) -> Helper | None:
-        """Return the function that `node` calls, translated for these kinds of arguments. None if it has errors."""
+        """Return the function that `node` calls, translated for arguments of these kinds. None if the function has
+        errors.
+        """
         assert isinstance(node.func, ast.Name)
         name = node.func.id
         self.used.add(name)
@@ -87,7 +89,7 @@ def _returned(node: ast.FunctionDef) -> Iterator[str]:
 
 
 TranslateHelper = Callable[["Scope", ast.FunctionDef, Sequence[str | None]], Helper | None]
-"""Translates a function for these kinds of arguments."""
+"""Translates a function for arguments of these kinds."""
 
 
 class Scope:
@@ -112,25 +114,25 @@ class Scope:
         self.constants: dict[str, Any] = {}
         self.branches: list[tuple[str, int, int, str]] = []
         self.parameters = tuple(parameters)
-        """Parameters with plain values: the records that a predicate reads."""
+        """Parameters with ordinary values: the records that a predicate reads."""
         self.kinds: dict[str, str | None] = dict.fromkeys(parameters)
-        """Every variable in the function, with the name of its entity, or None."""
+        """All variables in the function, each with the name of the entity that it holds, or None."""
         self.sure: set[str] = set(parameters)
-        """Variables assigned on every path so far."""
+        """Variables that are assigned on every path up to this point."""
         self.scopes: list[dict[str, str | None]] = []
         self.call, self.facts, self.history = call, facts, history
-        """The names of these parameters. A missing parameter has an empty name."""
+        """The names of these parameters in the function. Empty if the function does not have the parameter."""
         self.reserved = RESERVED | OF_LOOKUPS if history else RESERVED
         self.unavailable = frozenset(unavailable)
-        """Built-ins that this kind of function may not use."""
+        """Built-ins that a function of this kind may not use."""
         self.nullable: frozenset[str] = frozenset()
-        """Parts of records that may be None, because the function compares them with `None`."""
+        """Fields of records that may be None, because the function compares them with `None`."""
         self.nullable_names: frozenset[str] = frozenset()
         """Loop variables that may be None."""
         self.aliases: dict[str, ast.expr] = {}
-        """Variables that are assigned exactly once, and their values."""
+        """Variables that are assigned exactly once, each with its value."""
         self.records: frozenset[str] = frozenset()
-        """Parameters with records built by Bylaw. In them, `None` means absent."""
+        """Parameters that contain records built by Bylaw. In such a record, `None` means absent."""
         self.looped: set[str] = set()
         self.helpers: FileHelpers | None = None
         self.label = ""
@@ -178,7 +180,7 @@ class Scope:
         return self.kinds.get(name)
 
     def is_of_ours(self, node: ast.expr) -> bool:
-        """Whether `node` reads a part of a record built by Bylaw."""
+        """Whether `node` reads a field of a record built by Bylaw."""
         return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in self.records
 
     def is_local(self, name: str) -> bool:
@@ -213,7 +215,7 @@ class Spec:
         self.field = field
         self.entity_name = entity.name
         self.field_name = field.name
-        # A fact established in the conversation is a system fact, because tools show it.
+        # A fact established in the conversation counts as a system fact, because tools show it.
         self.origin: Origin = (
             "context" if entity.name == "context" else "system" if field.origin == "conversation" else field.origin
         )
@@ -260,7 +262,7 @@ class Reading:
         return entity, ast.copy_location(ast.Tuple([], ast.Load()), node)
 
     def is_thing(self, node: ast.expr) -> str | None:
-        """If an assigned expression is an entity, return the name of the entity. The expression is not translated."""
+        """Return the name of the entity if an assigned expression is an entity. The expression is not translated."""
         func = node.func if isinstance(node, ast.Call) else node
         if (
             isinstance(func, ast.Attribute)
@@ -291,9 +293,9 @@ class Reading:
         )
 
     def helper(self, node: ast.Call) -> Helper | None:
-        """Return the shared function that is called, translated for these arguments, or None after an error.
+        """Return the shared function that is called, translated for these arguments. None after an error.
 
-        `call` and `facts` must be passed under these names, and they keep their meaning in the function.
+        `call` and `facts` must be passed under these names, and keep their meaning in the function.
         """
         assert self.scope.helpers is not None
         assert isinstance(node.func, ast.Name)
@@ -398,11 +400,11 @@ class Reading:
         return part if self.scope.is_of_ours(node) else self.present(part, name)
 
     def present(self, part: ast.expr, name: str) -> ast.expr:
-        """Translate a part of a record. It must not be `null`, unless the function compares it with None."""
+        """Translate a field of a record. It must not be `null`, unless the function compares it with None."""
         return part if name in self.scope.nullable else self.run("present", part, ast.Constant(name))
 
     def key_part(self, entity: Entity, key: ast.expr, name: str) -> ast.expr:
-        """Translate a part of the key of an entity. This needs no look-up."""
+        """Translate a part of an entity's key. Translating it needs no look-up."""
         part = self.run("key_part", key, ast.Constant(entity.key.index(name)), ast.Constant(len(entity.key) > 1))
         declared = entity.fields.get(name)
         match declared.type if declared else "string":

@@ -33,7 +33,7 @@ class LazyFunction:
 
 
 class Statements:
-    """Translates the body of one function. `answers` lists the calls allowed after `return`."""
+    """Translates the body of one function. `answers` lists the functions that may be called after `return`."""
 
     def __init__(self, scope: Scope, answers: Sequence[str] = ANSWERS) -> None:
         self.scope = scope
@@ -59,7 +59,7 @@ class Statements:
         return " or ".join(f"{name}(...)" for name in self.answers)
 
     def compiled(self, node: ast.AST, body: list[ast.stmt]) -> "LazyFunction":
-        """Return the function. It is compiled on its first call, because an audit calls only a few guards."""
+        """Return the compiled function. It is compiled on first use, because an audit calls only a few guards."""
         return LazyFunction(lambda: self._compiled(node, body))
 
     def _compiled(self, node: ast.AST, body: list[ast.stmt]) -> Callable[..., Any]:
@@ -96,7 +96,7 @@ class Statements:
             self.fault(node, f"`{node.name}` begins with an underscore", "name it after its policy")
 
     def collect(self, body: Sequence[ast.stmt]) -> None:
-        """Collect the variables of the function. Record the entity of a variable if all assignments agree on it."""
+        """Collect the variables of the function, and the entity of each variable if all its assignments agree."""
         for statement in body:
             match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -200,7 +200,9 @@ class Statements:
                 )
 
     def denying(self, text: ast.expr) -> ast.expr:
-        """Translate the text of a denial. Facts that only this text reads cannot change the decision or the path."""
+        """Translate the text of a denial. Facts that are read only in this text cannot change the decision or the
+        path.
+        """
         if isinstance(text, ast.Constant) and isinstance(text.value, str) and text.value.strip():
             self.values.literal(text)
             return self.scope.constant(("deny", text.value))
@@ -313,7 +315,7 @@ def _names_tools(argument: ast.arg) -> bool:
 
 
 def _inherit_lines(node: ast.AST, line: int) -> None:
-    """Give generated nodes the line number of their source, so that errors point to it."""
+    """Give generated nodes the line number of their source, so that errors refer to that line."""
     pending: list[tuple[ast.AST, int]] = [(node, line)]
     while pending:
         part, line = pending.pop()
@@ -348,7 +350,7 @@ class Translated(Statements):
 
 
 def translate_helper(scope: Scope, node: ast.FunctionDef, kinds: Sequence[str | None]) -> Helper | None:
-    """Translate a function that a guard calls, for these kinds of arguments. None if it has errors."""
+    """Translate a function that a guard calls, for arguments of these kinds. None if the function has errors."""
     helpers = scope.helpers
     assert helpers is not None
     names = [argument.arg for argument in node.args.args]

@@ -58,10 +58,10 @@ def resolve_path(
     style: Literal["posix", "windows"] | None = None,
     follow_links: bool = False,
 ) -> Place:
-    """Resolve `text` relative to `cwd`. Unless absolute, `cwd` is relative to `root`.
+    """Resolve `text` relative to `cwd`. A relative `cwd` is relative to `root`.
 
-    With `follow_links`, the folder must exist on this machine, and links are followed. Otherwise, paths are compared as
-    text. The default style is that of `root`. Raises `Unreadable` for text that may name no path or several paths.
+    With `follow_links`, links are followed, and the folder must exist on this machine. Otherwise, paths are compared as
+    text. The default style is that of `root`. Raises `Unreadable` if the text does not certainly name exactly one path.
     """
     style = style or _style_of(root)
     base = _steps(_plain(root, style), style, None)

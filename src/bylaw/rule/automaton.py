@@ -1,8 +1,8 @@
-"""The automata for formulas. Small automata are built in full and minimised. Large ones are built state by state, on
-demand.
+"""The automata for formulas. Small automata are built in full and minimised. Large automata are built state by state,
+on demand.
 
 Formulas with the same skeleton and possible letters share an automaton. Each automaton has two versions. `plain` reads
-a trace once. `rearming` keeps the history and starts again after each step that permanently violates the formula.
+a trace once. `rearming` starts again after each step that permanently violates the formula, but keeps the history.
 """
 
 from collections.abc import Hashable, Sequence
@@ -30,7 +30,9 @@ STATE_CAP = 400
 STEP_CAP = 20_000
 """An automaton with more transitions than this is built lazily."""
 SEARCH_CAP = 2_000
-"""The maximum number of transitions that a lazy automaton explores for a verdict. Large demands count several times."""
+"""The maximum number of transitions that a lazy automaton explores for a verdict. A transition with a large demand
+counts several times.
+"""
 REPEAT_CAP = 2_000
 """The maximum number of transitions with repeated letters that a lazy automaton tries before the full search."""
 REPEATS = 32
@@ -65,16 +67,19 @@ class WholeAutomaton(Struct, frozen=True):
 class LazyAutomaton:
     """An automaton that creates its states on demand.
 
-    To find the verdict of a state, it explores up to `SEARCH_CAP` transitions, looking for a state with the other
-    value. If it finds one, the verdict is provisional. If the search is complete and finds none, the verdict is
-    permanent. After an incomplete search, or if only some letters are known, there is no verdict (None).
+    To find the verdict of a state, the automaton explores up to `SEARCH_CAP` transitions from that state, looking for a
+    state in which the rule has a different value. If there is such a state, the verdict is provisional. If the complete
+    search finds none, the verdict is permanent. If the search is cut short, or if only some letters are known, there is
+    no verdict (None).
     """
 
     def __init__(self, progression: Progression, letters: Sequence[int], *, complete: bool, rearming: bool) -> None:
         self._progression = progression
         self._letters = letters
         self._complete = complete
-        """Whether `letters` has all possible letters. If not, a search can only show that a value may change."""
+        """Whether `letters` contains all possible letters. If not, a search can show that a value may change, but never
+        that it cannot change.
+        """
         self._rearming = rearming
         self._states: list[State] = [progression.start]
         self._numbers: dict[State, int] = {progression.start: 0}
@@ -82,7 +87,9 @@ class LazyAutomaton:
         self.start = 0
 
     def step(self, state: int, letter: int) -> tuple[int, int | None]:
-        """Return the next state and the index of its verdict in `VERDICTS`, or None without a verdict."""
+        """Return the next state and the index of its verdict in `VERDICTS`. The index is None if there is no
+        verdict.
+        """
         reached = self._progression.step(self._states[state], letter)
         verdict = self._verdict(reached)
         if self._rearming and verdict == BROKEN:
@@ -125,7 +132,9 @@ class LazyAutomaton:
         return 0 if value else BROKEN
 
     def _changes_under_one_letter(self, state: State, value: bool) -> bool:
-        """Whether repeating one letter gives the other value. This is cheap and can follow long paths."""
+        """Whether repeating a single letter changes the rule's value. This search is cheap and can follow long
+        paths.
+        """
         left = REPEAT_CAP
         for letter in self._letters:
             here = state
@@ -141,7 +150,7 @@ class LazyAutomaton:
         return False
 
     def _changes(self, state: State, value: bool) -> bool | None:
-        """Whether any path leads to the other value. None if the search was cut short."""
+        """Whether the rule's current value can still change on some path. None if the search was cut short."""
         seen = {state}
         waiting = [state]
         left = SEARCH_CAP
@@ -161,16 +170,16 @@ class LazyAutomaton:
 
 
 Automaton = WholeAutomaton | LazyAutomaton
-"""An automaton that reads one letter at a time. States are numbered. The start state has no verdict."""
+"""An automaton that reads one letter at a time. States are numbered, and the start state has no verdict."""
 
 
 def _cost(state: State) -> int:
-    """Return the cost of a search step from this state. Large demands are slow."""
+    """Return the cost of a search step from this state. States with large demands cost more, because they are slow."""
     return 1 + len(state[1]) ** 2 // 500
 
 
 class Pair:
-    """Both versions of the automaton for a skeleton and its possible letters."""
+    """Both versions of the automaton for one skeleton and its possible letters."""
 
     def __init__(self, skeleton: Formula, letters: tuple[int, ...], exact: bool, samples: tuple[int, ...] = ()) -> None:
         self._letters = letters
@@ -224,7 +233,9 @@ class Pair:
         return found
 
     def _explore(self) -> bool:
-        """Visit every reachable state, including those after a restart. Return False above a cap."""
+        """Visit every reachable state, including those after a restart. Return False if there are too many states or
+        transitions.
+        """
         progression = self._progression
         states = self._states = [progression.start]
         numbers = {progression.start: 0}
@@ -293,5 +304,5 @@ def _pair(skeleton: Formula, letters: tuple[int, ...], exact: bool, samples: tup
 
 
 def automaton(alphabet: Alphabet) -> Pair:
-    """Return the automaton for an alphabet. All its rules share it."""
+    """Return the automaton for an alphabet. All rules with this alphabet share it."""
     return _pair(alphabet.skeleton, alphabet.possible, alphabet.exact, alphabet.samples)

@@ -11,7 +11,7 @@ from bylaw.rule.formula import atoms
 from bylaw.rule.rule import Rule
 
 Belief = bool | float | None
-"""A predicate's value, its probability of being true, or None if unknown."""
+"""A predicate's value, its probability of being true, or None if it is unknown."""
 
 Evidence = Mapping[str, Belief]
 
@@ -26,13 +26,13 @@ WIDTH_CAP = 12
 
 
 class Circuit(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules about one action, and the margin that the action needs."""
+    """The rules about one action, and the minimum margin for allowing the action."""
 
     action: str
     rules: tuple[Rule, ...]
     eps: float = 0.0
     width_cap: int = WIDTH_CAP
-    """The maximum elimination width for exact inference. Above it, only the interval is computed."""
+    """The maximum elimination width for exact inference. If the width is larger, only the interval is computed."""
 
     def __post_init__(self) -> None:
         faults = [
@@ -66,7 +66,7 @@ class RuleState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a circuit for its action, given the evidence."""
+    """The assessment of an action, given the evidence."""
 
     action: str
     safe: bool
@@ -82,7 +82,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     conflict: tuple[str, ...] = ()
     """Hard rules that are broken with and without the action, and physical rules that the evidence contradicts."""
     influence: dict[str, float] = {}
-    """How much each unknown predicate could change the answer. Empty if the answer is certain."""
+    """How much each unknown predicate could change the decision. Empty if the decision is certain."""
 
     @property
     def p_action(self) -> float | None:
@@ -91,13 +91,13 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ask_next(self) -> str | None:
-        """The predicate with the most influence on the answer."""
+        """The predicate with the most influence on the decision."""
         if not self.influence:
             return None
         return max(sorted(self.influence), key=self.influence.__getitem__)
 
 
 def answer_of(interval: tuple[float, float], eps: float) -> CircuitAnswer:
-    """Return `allow` if the low end of the range passes, `deny` if the high end fails, and otherwise `ask`."""
+    """Return `allow` if the low end of the margin's range passes, `deny` if the high end fails, and `ask` otherwise."""
     low, high = interval
     return "allow" if low >= eps else "deny" if high < eps else "ask"

@@ -1,4 +1,4 @@
-"""Detectors of personal data in an act's text. They recognise a format and cannot tell whose data it is.
+"""Detectors of personal data in an act's text. They recognise formats, but cannot tell whom the data is about.
 
 | name | finds |
 |---|---|

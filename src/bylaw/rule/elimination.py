@@ -1,7 +1,8 @@
 """Exact variable elimination over small numeric tables, in plain Python.
 
 A table over the variables `scope` is a list. Variable `scope[j]` is bit `j + lanes` of the index. The lowest `lanes`
-bits are never eliminated. One lane is the action, so a single pass gives the results with and without it.
+bits are never eliminated. With the action as the only lane, a single pass gives the results with and without the
+action.
 """
 
 import math
@@ -17,7 +18,9 @@ Gather = Callable[[Numbers], Numbers]
 
 
 EliminationStep = tuple[tuple[int, Gather | None], ...]
-"""Eliminates the last variable of a scope: the tables by number, each with the mapping that extends it to the scope."""
+"""Eliminates the last variable of a scope. Lists the tables by number, each with the mapping that extends the table to
+the scope.
+"""
 
 
 class EliminationPlan(msgspec.Struct, frozen=True):
@@ -31,9 +34,9 @@ class EliminationPlan(msgspec.Struct, frozen=True):
 def plan(
     scopes: tuple[Variables, ...], lanes: int, width_cap: int, order: tuple[int, ...] | None = None
 ) -> EliminationPlan | None:
-    """Plan the elimination of every variable in `scopes`. None above the cap.
+    """Plan the elimination of every variable in `scopes`. None if the plan exceeds the width cap.
 
-    `order` defaults to `elimination_order`. An order for larger scopes also works.
+    `order` defaults to the result of `elimination_order`. An order that was computed for larger scopes also works.
     """
     if order is None:
         order = elimination_order(tuple(sum(1 << variable for variable in scope) for scope in scopes), width_cap)
@@ -71,7 +74,9 @@ def plan(
 
 @lru_cache(maxsize=512)
 def elimination_order(masks: tuple[int, ...], width_cap: int) -> tuple[int, ...] | None:
-    """Order variables by fewest fill-in edges. Scopes are bit masks. None if a step is above the width cap."""
+    """Return the variables ordered by fewest fill-in edges. None if a step exceeds the width cap. Scopes are bit
+    masks.
+    """
     neighbours: dict[int, int] = {}
     for mask in masks:
         for variable in _members(mask):
@@ -111,7 +116,9 @@ def _members(mask: int) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def _spread(places: tuple[int, ...], lanes: int) -> Gather | None:
-    """Return the index mapping to extend a table to a wider scope. `places` has the position of each variable."""
+    """Return the index mapping that extends a table to a wider scope. `places` contains the position of each
+    variable.
+    """
     if places == tuple(range(len(places))):
         return None
     index = list(range(1 << lanes))

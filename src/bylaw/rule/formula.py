@@ -154,7 +154,7 @@ def operands(formula: Formula) -> tuple[Formula, ...]:
 
 
 def walk(formula: Formula) -> Iterator[Formula]:
-    """Yield the formula and all its parts, each before its own parts, from left to right."""
+    """Yield the formula and all its subformulas from left to right, each before its own subformulas."""
     waiting = [formula]
     while waiting:
         part = waiting.pop()
@@ -178,7 +178,7 @@ def depth(formula: Formula) -> int:
 
 
 def basic(formula: Formula) -> Basic:
-    """Express the outermost operator of a formula by basic operators. The operands stay as they are."""
+    """Rewrite the outermost operator of a formula with basic operators. The operands stay unchanged."""
     match formula:
         case Implies(left, right):
             return Or(Not(left), right)
@@ -276,7 +276,7 @@ _OTHER_NAMES = {
     "ALWAYS NOT": "NEVER",
 }
 _ELSEWHERE = {name: word for word, names in _OTHER_NAMES.items() for name in names.split()}
-"""Names for these operators in other tools and in plain English."""
+"""Names for these operators that other tools and plain English use."""
 
 
 class _Token(Struct, frozen=True):
@@ -372,7 +372,9 @@ class _Parser:
         self.place = 0
         self.operators = 0
         self.parentheses = 0
-        """The nesting depth of parentheses. Counted separately, so that every printed formula can be parsed again."""
+        """The nesting depth of parentheses. It is counted separately, so that every printed formula can be parsed
+        again.
+        """
         self.future: list[tuple[int, str]] = []
         """The column and word of each future operator so far, to find future operators inside a past operator."""
 

@@ -40,11 +40,11 @@ class Reduced(NamedTuple):
     kept_with: bytes
     kept_without: bytes
     is_wide: bool = False
-    """Whether too many predicates are unknown for a table. The columns then list only the rule's possible values."""
+    """Whether too many predicates are unknown for a table. The columns then contain only the rule's possible values."""
 
 
 class Column:
-    """The table of a rule, split by the action, with its reductions so far."""
+    """The truth table of a rule, split by the action, and the reductions made so far."""
 
     def __init__(self, table: TruthTable, action: str, numbers: dict[str, int]) -> None:
         names = table.atoms
@@ -73,7 +73,7 @@ class Column:
 
 
 class WideRule:
-    """A rule with too many predicates for one table. It gets a table once enough of them are known."""
+    """A rule with too many predicates for one table. The table is built once enough of the predicates are known."""
 
     def __init__(self, formula: Formula, action: str, numbers: dict[str, int]) -> None:
         self.formula, self.action, self.numbers = formula, action, numbers
@@ -116,7 +116,7 @@ def _narrowed(scope: Variables, kept_with: bytes, kept_without: bytes) -> Reduce
 
 
 def column_of(formula: Formula, action: str, numbers: dict[str, int]) -> Column | WideRule | None:
-    """Prepare a rule for reduction. Returns None for a temporal rule, but numbers its predicates."""
+    """Prepare a rule for reduction. Returns None for a temporal rule, whose predicates are only numbered."""
     formula = formula.operand if isinstance(formula, Always) else formula
     names = atoms(formula)
     if not is_propositional(formula):
@@ -147,14 +147,16 @@ def lanes(reduced: Reduced, kept: float = 1.0, broken: float = 0.0) -> tuple[flo
 
 
 _SAFE_EXPONENT = 300.0
-"""Sums of weights above this are computed in logarithms."""
+"""If the sum of the weights is larger than this, logarithms are used."""
 _ROUNDING = 1e-15
 """A margin below this is treated as 0, so that rounding cannot make an action fail an `eps` of 0."""
 _MEMO = 16384
 
 
 class _Facts(NamedTuple):
-    """Evidence as bits: the known predicates, the true predicates, and the probabilities of the others."""
+    """The evidence as bits: which predicates are known and which are true. Also contains the probabilities of the
+    remaining predicates.
+    """
 
     known: int
     true: int
@@ -194,7 +196,7 @@ class Inference:
         if low > high or (margin is not None and math.isnan(margin)):
             return self._contradiction(states, [rule.name for rule in self._knowledge])
         if margin is not None:
-            # The bounds are exact, so a margin outside them is a rounding error.
+            # The bounds are exact, so if the margin is outside them, the difference is a rounding error.
             margin = min(max(margin, low), high)
         veto, conflict, undecided = self._hard(reduced, knowledge)
         if veto:
@@ -272,7 +274,7 @@ class Inference:
         return column
 
     def _deduced(self, facts: _Facts, tables: Mapping[str, TruthTable] | None) -> tuple[_Facts, list[str]]:
-        """Deduce the values that the hard physical rules force. Also return the rules that the evidence contradicts."""
+        """Deduce the values that the hard physical rules imply. Also return the rules that the evidence contradicts."""
         contradicted: list[str] = []
         changed = bool(self._knowledge)
         while changed and not contradicted:
@@ -324,13 +326,17 @@ class Inference:
         return (taken - without) / (taken + without)
 
     def _order(self, facts: _Facts) -> tuple[int, ...] | None:
-        """Return an elimination order for all combinations of values. Cached by the known predicates."""
+        """Return an elimination order for all combinations of values. The order is cached by the set of known
+        predicates.
+        """
         return elimination_order(tuple([mask & ~facts.known for mask in self._masks]), self.circuit.width_cap)
 
     def _interval(
         self, soft: list[tuple[float, Reduced]], knowledge: list[Reduced], facts: _Facts
     ) -> tuple[float, float]:
-        """Bound the margin over all values of the unknown predicates. Above the width cap, the bounds may be wide."""
+        """Bound the margin over all values of the unknown predicates. If the width cap is exceeded, the bounds may be
+        wide.
+        """
         settled: list[float] = []
         open_: list[tuple[Variables, Numbers]] = []
         is_tight = True
@@ -400,7 +406,9 @@ class Inference:
         return found
 
     def _linear_swings(self, soft: list[tuple[float, Reduced]]) -> dict[str, float]:
-        """Return the share of each unknown predicate in the linear-time interval. Used above the width cap."""
+        """Return each unknown predicate's share of the interval that is computed in linear time. Used if the width cap
+        is exceeded.
+        """
         found: dict[str, float] = {}
         for weight, reduced in soft:
             reach = abs(weight) * (max(differences(reduced)) - min(differences(reduced)))
@@ -409,7 +417,9 @@ class Inference:
         return found
 
     def _influence(self, swings: dict[str, float], hard: list[Reduced]) -> dict[str, float]:
-        """Add the undecided hard rules. Each rule adds the full range, divided among its unknown predicates."""
+        """Add each undecided hard rule's contribution to the influence: the full range, divided among the rule's
+        unknown predicates.
+        """
         for reduced in hard:
             for name in self._names(reduced.scope):
                 swings[name] = swings.get(name, 0.0) + 2.0 / len(reduced.scope)
@@ -447,7 +457,7 @@ class Inference:
 
 
 def assess(circuit: Circuit, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> Assessment:
-    """Assess the action of a circuit. To assess the same circuit often, reuse one `Inference`."""
+    """Assess the action of a circuit. To assess the same circuit repeatedly, reuse one `Inference`."""
     return Inference(circuit).assess(evidence, tables=tables)
 
 
@@ -461,7 +471,7 @@ def _factors(
     scopes: list[Variables] = []
     tables: list[Numbers] = []
     for weight, reduced in soft:
-        # Subtract the largest entry to avoid overflow. This cancels in every ratio.
+        # Subtract the largest entry to avoid overflow. The subtraction cancels in every ratio.
         kept, broken = min(weight, 0.0), min(-weight, 0.0)
         if not in_logs:
             kept, broken = math.exp(kept), math.exp(broken)

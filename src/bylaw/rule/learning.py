@@ -35,11 +35,13 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     weights: dict[str, float]
     threshold: float
     untouched: tuple[str, ...] = ()
-    """Rules without an example. Each can still deny a call on its own, because missing examples prove nothing."""
+    """Rules without an example. Each of them still denies a call on its own, because the lack of examples proves
+    nothing.
+    """
 
     @property
     def eps(self) -> float:
-        """The threshold as a margin."""
+        """The threshold, expressed as a margin."""
         return math.tanh(self.threshold / 2)
 
 
@@ -64,8 +66,9 @@ def learn(
 def _raise_unspoken(examples: Sequence[LabelledAct], theta: list[float], threshold: float) -> None:
     """Raise weights until each rule denies a call alone, unless the labels contradict this.
 
-    The loss gives little weight to a rule that is never broken, or that is broken only together with others. The rule
-    may still be important. A weight is raised only if no fewer examples are then classified correctly.
+    The loss gives little weight to a rule that is never broken, or that is broken only together with other rules,
+    although such a rule may be important. A weight is raised only if this does not reduce the number of correctly
+    classified examples.
     """
     for place, weight in enumerate(theta):
         is_alone = any(each.leans[place] and sum(map(bool, each.leans)) == 1 for each in examples)

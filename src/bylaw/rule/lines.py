@@ -29,14 +29,14 @@ class EvalQuestion(msgspec.Struct, frozen=True):
 
 
 class EvalAnswer(msgspec.Struct, frozen=True):
-    """One line of output. None means that the value depends on unknown predicates."""
+    """One line of output. A value of None depends on unknown predicates."""
 
     holds: bool | None
     verdict: StateVerdict | None
 
 
 class LineFailure(msgspec.Struct, frozen=True):
-    """The output line for an input line with an error."""
+    """The output for an input line that contains an error."""
 
     error: str
 
@@ -61,7 +61,7 @@ def evaluate_formula(formula: Formula, trace: Sequence[Mapping[str, bool | None]
 
 
 def answer_lines(stdin: BinaryIO, stdout: BinaryIO, answer: Callable[[bytes], object]) -> int:
-    """Answer each line of JSON with one line. Return the exit status: 3 if a line could not be answered."""
+    """Answer each line of JSON with one line. Return the exit status, which is 3 if a line could not be answered."""
     status = 0
     for number, line in enumerate(stdin):
         reply: object
@@ -93,7 +93,7 @@ class RuleLine(msgspec.Struct, frozen=True):
 
     formula: str
     weight: float | None = None
-    """None means the default of 1."""
+    """The weight of the rule. None means the default of 1."""
     hard: bool = False
     physical: bool = False
     name: str = ""
@@ -103,7 +103,9 @@ class MarginQuestion(msgspec.Struct, frozen=True):
     action: str
     rules: tuple[RuleLine, ...]
     evidence: dict[str, bool | float | None] = {}
-    """Predicate values. Missing values are unknown. The action is tried as true and as false, even if listed."""
+    """Predicate values. A predicate that is not listed is unknown. The action is assessed as true and as false, even if
+    it is listed.
+    """
     eps: float = 0.0
     width_cap: int = WIDTH_CAP
 
@@ -117,7 +119,9 @@ def margin_of(question: MarginQuestion) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _prepared(action: str, rules: tuple[RuleLine, ...], eps: float, width_cap: int) -> tuple[Inference, dict[str, str]]:
-    """Return the circuit and the names of its rules. The circuit numbers rules, because two may share a name."""
+    """Return the circuit and the names of its rules. In the circuit, rules are numbered, because two rules may have the
+    same name.
+    """
     names = {str(number): rule.name or rule.formula for number, rule in enumerate(rules)}
     weighted: list[Rule] = []
     for number, rule in enumerate(rules):
@@ -144,7 +148,7 @@ def margin_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
 Bits = int
 """The values of the rule's predicates at an act."""
 ChainPlace = tuple[Bits | None, int]
-"""An act (None before the first) and the state of the automaton after it."""
+"""An act, or None before the first act, and the state of the automaton after the act."""
 
 NO_CHANCE = 1e-12
 """Probabilities below this are treated as zero."""
@@ -152,7 +156,9 @@ LONGEST = 100_000
 
 
 class Chain(Struct, frozen=True):
-    """A Markov chain: how often one act follows another. The remaining probability is the end of the episode."""
+    """A Markov chain: how often one act follows another. The remaining probability is that of the end of the
+    episode.
+    """
 
     names: tuple[str, ...]
     first: dict[Bits, float]
@@ -193,7 +199,7 @@ def learn_chain(rule: Rule, episodes: Sequence[Sequence[Mapping[str, bool]]]) ->
 
 
 def risk(rule: Rule, chain: Chain, *, steps: int = 20) -> Risk:
-    """Return the risk of breaking the rule under the chain. Events after the first violation do not matter."""
+    """Return the risk that the rule is broken under the chain. Events after the first violation are ignored."""
     ready = program(rule.formula)
     face = ready.pair.plain
     letters = {act: ready.letters(_values(chain, act))[0] for act in (*chain.first, *chain.next)}

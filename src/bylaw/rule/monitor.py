@@ -1,11 +1,11 @@
 """Follows a rule act by act, even with unknown predicates.
 
-A monitor has a set of possible states: one while everything is known, and several after an unknown predicate. It
-reports a value if all states agree, and None otherwise.
+A monitor has a set of possible states: a single state while all predicates are known, and several after an unknown
+predicate. The monitor reports a value if all states agree on it, and None otherwise.
 
 An act is a message or a call by the agent, with its turn and the messages and results before the turn. Later events do
-not change an act, with one exception: whether a call follows a message in the same turn. This is known only at the call
-or at the end of the turn.
+not change an act, with one exception: whether a call follows a message in the same turn is known only when the call is
+made or the turn ends.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -62,12 +62,14 @@ Values = Mapping[str, bool | None]
 """The known predicates at an act. None and missing names mean unknown."""
 
 States = tuple[int, ...] | None
-"""The possible states of a rule. There is one while everything is known. None after the monitor is lost."""
+"""The possible states of a rule: one while all predicates are known, and None after the monitor has given up."""
 
 SET_CAP = 2048
-"""A monitor with more possible states than this is lost and reports None from then on."""
+"""A monitor with more possible states than this gives up, and reports None from then on."""
 STEP_CAP = 500_000
-"""A monitor that needs more steps (possible states times possible letters) than this for one act is lost."""
+"""A monitor gives up if one act needs more steps than this. The number of steps is that of possible states times
+possible letters.
+"""
 
 
 class MonitorReport(Struct, frozen=True):
@@ -87,7 +89,7 @@ def _same(values: Iterable[bool | None]) -> bool | None:
 
 
 def look(ready: Program, face: Automaton, states: States, values: Values) -> tuple[States, MonitorReport]:
-    """Return the states after a step with these values, and the report."""
+    """Return the states after a step with these values, and the report on the step."""
     letters = ready.letters(values)
     if states is None or not letters or len(states) * len(letters) > STEP_CAP:
         return None, _NOTHING
@@ -102,7 +104,7 @@ def look(ready: Program, face: Automaton, states: States, values: Values) -> tup
 
 
 def skip(ready: Program, face: Automaton, states: States, values: Values) -> States:
-    """Return the states after a step, without a report."""
+    """Return the states after a step, without computing a report."""
     letters = ready.letters(values)
     if states is None or len(states) * len(letters) > STEP_CAP:
         return None
@@ -132,7 +134,7 @@ def _report(face: Automaton, reached: set[tuple[int, int | None]]) -> MonitorRep
 
 
 def act_table(rule: Rule, ready: Program, states: States, act: ActValues) -> TruthTable:
-    """Return the table of a rule for an act, over the action and the unknown predicates."""
+    """Return the truth table of a rule for an act, over the action and the unknown predicates."""
     step = ready.pair.rearming.step
 
     def keeps_from(state: int) -> Keeps:
@@ -148,8 +150,8 @@ def act_table(rule: Rule, ready: Program, states: States, act: ActValues) -> Tru
 class Monitor:
     """Follows one rule, or one binding of a `FOR EACH` rule, through an episode.
 
-    Reports an act that permanently violates the rule. The rule then starts again but keeps its history, so that `ALWAYS
-    f` is judged at every act if `f` refers only to the past.
+    Reports each act that permanently violates the rule. After such an act, the rule starts again but keeps its history,
+    so that `ALWAYS f` is judged at every act if `f` refers only to the past.
     """
 
     def __init__(self, rule: Rule) -> None:
@@ -168,7 +170,9 @@ class Monitor:
         return states is not None and len(states) == 1 and report.broke is not None
 
     def finish(self) -> MonitorReport:
-        """Report the end of the episode. Events that the rule was still waiting for did not occur."""
+        """Report the end of the episode. All events for which the rule was still waiting count as not having
+        occurred.
+        """
         holds = None if self._states is None else _same(map(self._face.accepts, self._states))
         return _NOTHING if holds is None else _KNOWN[0 if holds else BROKEN]
 
@@ -182,12 +186,14 @@ class Monitor:
 
 
 class Family:
-    """A `FOR EACH` rule with one monitor per binding. Confirming one reservation does not confirm another."""
+    """A `FOR EACH` rule with one monitor per binding, because confirming one reservation does not confirm another."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self._others = Monitor(rule)
-        """Follows all bindings not seen yet. The monitor of a new binding starts as a copy of this one."""
+        """Follows the rule for all bindings that have not occurred yet. The monitor of a new binding starts as a copy
+        of this monitor.
+        """
         self._monitors: dict[Hashable, Monitor] = {}
 
     def fork(self) -> "Family":
@@ -207,7 +213,7 @@ class Family:
         return self._monitors[binding]
 
     def step(self, values: Mapping[Hashable, Values], others: Values) -> dict[Hashable, MonitorReport]:
-        """Read one act. `values` is for the bindings in the act, and `others` is for all other bindings."""
+        """Process one act. `values` applies to the bindings in the act, and `others` applies to all other bindings."""
         for binding in values:
             self.monitor(binding)
         reports = {binding: monitor.step(values.get(binding, others)) for binding, monitor in self._monitors.items()}
@@ -215,13 +221,15 @@ class Family:
         return reports
 
     def is_decided(self, values: Mapping[Hashable, Values], others: Values) -> bool:
-        """Whether the unknown predicates of an act change nothing for any binding. See `Monitor.is_decided`."""
+        """Whether the unknown predicates of an act make no difference for any binding. See `Monitor.is_decided`."""
         met = [self._monitors.get(binding, self._others).is_decided(each) for binding, each in values.items()]
         rest = [self._others, *(each for binding, each in self._monitors.items() if binding not in values)]
         return all(met) and all(monitor.is_decided(others) for monitor in rest)
 
     def table(self, binding: Hashable, act: ActValues, elsewhere: ActValues) -> TruthTable:
-        """Return the table of the rule for an act on one binding. `elsewhere` has the values for all other bindings."""
+        """Return the truth table of the rule for an act on one binding. `elsewhere` contains the values for all other
+        bindings.
+        """
         others = {name: monitor for name, monitor in self._monitors.items() if name != binding}
         if any(0 in monitor.table(elsewhere).values for monitor in others.values()):
             return lost(self.rule.name, act.action)
@@ -327,7 +335,7 @@ class MonitorSet:
         return self._book.needs(self.states, values & ~unknown, unknown)
 
     def mask(self, values: Values) -> tuple[int, int]:
-        """Return the true predicates and the known predicates, each as bits. Names that no rule uses are left out."""
+        """Return two bit masks: the true predicates, and the known predicates. Names that no rule uses are left out."""
         true = known = 0
         bits = self._book.bits
         for name, value in values.items():
@@ -338,17 +346,17 @@ class MonitorSet:
         return true, known
 
     def step(self, values: int, known: int = -1) -> RuleStep:
-        """Read one act, given the true and the known predicates as bits. By default, all predicates are known."""
+        """Process one act, given the true and the known predicates as bits. By default, all predicates are known."""
         self.states, step = self._book.step(self.states, values, known)
         return step
 
     def tables(self, act: ActValues) -> dict[str, TruthTable]:
-        """Return the table of each rule for an act, by rule name. See `Monitor.table`."""
+        """Return the truth table of each rule for an act, by rule name. See `Monitor.table`."""
         parts = zip(self.rules, self._book.programs, self.states, strict=True)
         return {rule.name: act_table(rule, ready, states, act) for rule, ready, states in parts}
 
     def waiting(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the indexes of the rules that the end of the episode breaks, and of those that it may break."""
+        """Return the indexes of the rules that are broken if the episode ends now, and of those that may be broken."""
         broken, open = list[int](), list[int]()
         for place, (ready, states) in enumerate(zip(self._book.programs, self.states, strict=True)):
             holds = {ready.pair.rearming.accepts(state) for state in states} if states is not None else {True, False}
@@ -369,17 +377,19 @@ class Act(Struct, frozen=True):
     results: tuple[Result, ...]
     """Tool results since the agent's previous turn."""
     calls_in_turn: int
-    """The number of calls in the turn so far, including this act. The next two fields also cover the turn so far."""
+    """The number of calls in the turn up to and including this act. The two fields below also cover the turn up to this
+    act.
+    """
     writes_in_turn: int
     text_in_turn: bool
     effect: str
     """The effect of the called tool. Empty for a message."""
     fault: str = ""
-    """The reason why the arguments of the call are unreliable."""
+    """Why the arguments of the call are unreliable. Empty if they are reliable."""
     captured: bool = True
     """False for a message without recorded text."""
     without_call: bool = False
-    """Whether the turn has no calls, so that the message waits for the user's reply."""
+    """Whether the turn has no calls, so that the user replies to the message next."""
     asked: str = ""
     """The agent's last message before this turn, which the user may have answered."""
 
@@ -415,5 +425,5 @@ def turns(events: Sequence[Event]) -> Iterator[TurnSpan]:
 
 
 def says_something(message: Message) -> bool:
-    """Whether a message contains more than spaces. Always True for an unrecorded message."""
+    """Whether a message contains more than spaces. True for a message whose text was not recorded."""
     return not message.captured or (bool(message.text) and not message.text.isspace())

@@ -1,9 +1,9 @@
 """Formula progression: what a formula demands of the rest of a trace after a step, and its values over a whole trace.
 
-Future parts are in negation normal form. A demand then combines "there is a next step, and `g` holds there" (strong)
-and "if there is a next step, `g` holds there" (weak) without negation. Such a combination has exactly one minimal
-disjunctive form, which is the state. The state also has one bit for each past operator. `values_of` computes the values
-of formulas that are too large for a monitor.
+Future parts are in negation normal form, so a demand combines conditions of two kinds without negation: "there is a
+next step, and `g` holds there" (strong) and "if there is a next step, `g` holds there" (weak). Such a combination has
+exactly one minimal disjunctive form, which serves as the state. The state also has one bit for each past operator.
+`values_of` computes the values of formulas that are too large for a monitor.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,9 @@ from bylaw.rule.formula import (
 )
 
 Demand = frozenset[int]
-"""The demand on the rest of the trace: at least one of these sets must be met in full. Each set is stored as bits."""
+"""The demand on the rest of the trace, as alternative sets of conditions. All conditions of at least one set must hold.
+Each set is stored as bits.
+"""
 State = tuple[int, Demand]
 
 MET: Final[Demand] = frozenset([0])
@@ -46,7 +48,7 @@ class TooLargeError(FormulaError):
 
 
 class Progression:
-    """The lazy automaton of one skeleton. Atoms are named by leaf number."""
+    """The lazy automaton of one skeleton, in which atoms are named by leaf number."""
 
     def __init__(self, skeleton: Formula) -> None:
         self._past = _Past()
@@ -66,7 +68,7 @@ class Progression:
         """The state before the first step. If there is a first step, the formula must hold there."""
 
     def rearmed(self, state: State) -> State:
-        """Return a state with the same history that demands the whole formula again."""
+        """Return a state that has the history of the given state and demands the whole formula again."""
         return state[0], self._fresh
 
     def step(self, state: State, letter: int) -> State:
@@ -118,7 +120,9 @@ class Progression:
         return found if len(demand) == 1 else _minimal(found)
 
     def _move(self, node: int, now: int) -> Demand:
-        """Return what `node` demands of the rest of the trace. `now` has the current values of the past-only parts."""
+        """Return the demand of `node` on the rest of the trace. `now` contains the current values of the past-only
+        parts.
+        """
         now &= self._reads[node]
         known = self._moves.get((node, now))
         if known is not None:
@@ -199,7 +203,7 @@ class Progression:
 
 
 class _Past:
-    """The past-only parts of a formula. One bit per part and the current letter determine their values."""
+    """The past-only parts of a formula. Their values are determined by one bit per part and the current letter."""
 
     def __init__(self) -> None:
         self.bits = 0
@@ -217,7 +221,7 @@ class _Past:
         return self._watched.setdefault(place, len(self._watched))
 
     def read(self, bits: int, letter: int) -> tuple[int, int]:
-        """Return the values of the watched formulas at a step as bits, and the bits for the next step."""
+        """Return the values of the watched formulas at a step as bits, and the bits to pass to the next step."""
         values: list[int] = []
         after = 0
         for kind, left, right, bit in self._program:
@@ -294,7 +298,7 @@ def _either(left: Demand, right: Demand) -> Demand:
 
 
 def _minimal(alternatives: Iterable[int]) -> Demand:
-    """Drop each alternative that demands more than another."""
+    """Drop each alternative whose demands include all demands of another alternative."""
     found = list(alternatives)
     if len(found) < 2:
         return frozenset(found)

@@ -19,11 +19,10 @@ class Reach(Struct, frozen=True):
 
 
 def reach(formula: Formula, acts: Sequence[Values]) -> Reach:
-    """Return the places where a rule can break in conversations that consist of these acts. Each act is given by its
-    known predicates.
+    """Return the places where a rule can break in conversations that consist only of these acts.
 
-    Unknown predicates may have any value. If the automaton of the rule is too large to search, the rule may break
-    anywhere.
+    Each act is given by its known predicates. Unknown predicates may have any value. If the automaton of the rule is
+    too large to search, the rule is assumed to break anywhere.
     """
     ready = program(formula)
     face = ready.pair.rearming

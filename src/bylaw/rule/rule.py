@@ -22,19 +22,21 @@ class Rule(Struct, frozen=True):
     policy: str = ""
     weight: float = 1.0
     hard: bool = False
-    """Whether the rule is a veto. A veto is not part of the margin, so other rules cannot outvote it."""
+    """Whether the rule is a veto. A veto is not part of the margin, so other rules cannot outweigh it."""
     physical: bool = False
-    """Whether the rule is knowledge. A hard knowledge rule excludes worlds. A soft one makes them less likely."""
+    """Whether the rule states knowledge. A hard knowledge rule excludes possible worlds, and a soft one makes them less
+    likely.
+    """
     for_each: str | None = None
     """The key in `FOR EACH key:`. Each value of the key has its own monitor."""
 
     @property
     def text(self) -> str:
-        """The text of the rule for `read_rule`."""
+        """The text of the rule, which `read_rule` can parse."""
         return f"FOR EACH {show_name(self.for_each)}: {self.formula}" if self.for_each else str(self.formula)
 
     def denies_alone(self, eps: float) -> bool:
-        """Whether a call that breaks only this rule is denied with the margin `eps`."""
+        """Whether a call that breaks only this rule is denied if the required margin is `eps`."""
         return self.hard or tanh(-self.weight / 2) < eps
 
 
@@ -44,7 +46,7 @@ def threshold_of(eps: float) -> float:
 
 
 def denying_weight(threshold: float) -> float:
-    """Return a weight that denies a call alone, at a distance of 1 from the threshold."""
+    """Return a weight with which a rule denies a call on its own, at a distance of 1 from the threshold."""
     return max(1.0 - threshold, 1.0)
 
 
@@ -60,7 +62,9 @@ Over = Literal["deny", "ask"]
 
 
 class Limit(Struct, frozen=True):
-    """A limit on the number of calls in a period: per tenant, per agent, or per value in the context or the call."""
+    """A limit on the number of calls in a period, counted per tenant, per agent, or per value in the context or the
+    call.
+    """
 
     name: str
     policy: str
@@ -69,7 +73,7 @@ class Limit(Struct, frozen=True):
     within: float
     """The period in seconds."""
     per: str = "tenant"
-    """`tenant`, `agent`, `context.NAME` or `call.ARGUMENT`."""
+    """The counting key: `tenant`, `agent`, `context.NAME` or `call.ARGUMENT`."""
     over: Over = "deny"
     """The decision on a call above the limit."""
 
@@ -79,29 +83,31 @@ class Limit(Struct, frozen=True):
         return f"at most {self.most} {calls} within a span of {told_duration(self.within)}, per {self.whom}"
 
     def whose(self, arguments: Mapping[str, Any], agent: str, context: Mapping[str, Any]) -> str | None:
-        """Return the tenant, agent or value that a call counts against. None if unknown."""
+        """Return the tenant, agent or value against which a call counts. None if it is unknown."""
         where, _, name = self.per.partition(".")
         if where == "tenant":
             return ""
         found: Any = agent if where == "agent" else (context if where == "context" else arguments).get(name)
         is_told = isinstance(found, str | int) and not isinstance(found, bool) and str(found).strip()
-        # Compare names like ids, so that a different spelling is the same customer.
+        # Names are compared like ids, so that a different spelling is treated as the same customer.
         return loose(str(found)) or None if is_told else None
 
     def perhaps(self, whose: str) -> str:
-        """Return one key for names that a tool may treat alike, such as `ac-22` and `ac22`. Agents stay separate."""
+        """Return the same key for names that a tool may treat alike, such as `ac-22` and `ac22`. Agents' names stay
+        distinct.
+        """
         return alike(whose) if self.per.partition(".")[0] in ("call", "context") else whose
 
     @property
     def whom(self) -> str:
-        """Return the name of what the limit counts by, such as `agent`."""
+        """Return the kind of counting key as a word, such as `agent`."""
         return f"`{self.per.rpartition('.')[2]}`"
 
 
 LintKind = Literal["contradictory", "duplicate", "subsumed", "blocked", "no_value"]
 
 SUBSET_CAP = 4
-"""The maximum number of rules to combine in one check."""
+"""The maximum number of rules to combine in one conflict check."""
 TRIES_CAP = 3000
 
 
@@ -116,10 +122,9 @@ class LintFinding(Struct, frozen=True):
 def lint(
     rules: Iterable[Rule], *, actions: Iterable[str] = (), ways: Collection[str] | None = None
 ) -> list[LintFinding]:
-    """Return all faults. `ways` lists the predicates that have a definition. If it is None, definitions are not
-    checked.
+    """Return all problems in the rules. Problems that cannot be confirmed within the caps are left out.
 
-    A possible fault that cannot be settled within the caps is not reported.
+    `ways` lists the predicates that have a definition. If it is None, definitions are not checked.
     """
     every = list(rules)
     found: list[LintFinding] = []
@@ -138,7 +143,7 @@ def lint(
 
 
 def is_hopeless(formula: Formula) -> bool:
-    """Whether the formula is unsatisfiable. False if this cannot be settled."""
+    """Whether the formula is unsatisfiable. False if this cannot be determined within the caps."""
     own = alphabet(formula)
     try:
         plain = automaton(own).plain
@@ -169,7 +174,7 @@ def _pairs(rules: Sequence[Rule]) -> list[LintFinding]:
 
 
 def _blocked(action: str, rules: Sequence[Rule]) -> list[LintFinding]:
-    """Return the smallest consistent set of rules that forbids the action in every case."""
+    """Return the smallest consistent set of rules that forbids the action in every situation."""
     taken = Eventually(Atom(action))
     tries = 0
     for size in range(1, SUBSET_CAP + 1):

@@ -110,7 +110,7 @@ def _jacobi(matrix: Matrix) -> tuple[list[float], list[list[float]]]:
 
 
 def _rotate(a: list[list[float]], turned: list[list[float]], p: int, q: int) -> None:
-    """Rotate so that a[p][q] becomes zero. The rows of `turned` become the eigenvectors."""
+    """Rotate so that a[p][q] becomes zero. The rows of `turned` are updated and finally become the eigenvectors."""
     phase = (a[q][q] - a[p][p]) / (2 * a[p][q])
     t = math.copysign(1.0, phase) / (abs(phase) + math.hypot(phase, 1.0))
     c = 1 / math.hypot(t, 1.0)
@@ -155,7 +155,7 @@ class Clusters(msgspec.Struct, frozen=True):
 
     labels: dict[str, int]
     merged: dict[str, int]
-    """The clusters after Algorithm 3, lines 7 to 11, which merges clusters with co-occurring predicates."""
+    """The clusters after merging those with co-occurring predicates (Algorithm 3, lines 7 to 11)."""
 
     @property
     def groups(self) -> list[list[str]]:
@@ -232,9 +232,9 @@ def circuits(rules: Sequence[Rule], actions: Iterable[str], *, eps: float = 0.0)
 
 
 def by_relevance(action: str, rules: Sequence[Rule]) -> list[Rule]:
-    """Return the rules that mention the action, and the physical rules that share predicates with these rules.
+    """Return the rules that mention the action, and the physical rules that share predicates with them.
 
-    Any other rule has the same value with and without the action.
+    No other rule depends on the action.
     """
     chosen = {rule.name for rule in rules if not rule.physical and action in atoms(rule.formula)}
     reached = {name for rule in rules if rule.name in chosen for name in atoms(rule.formula)} - {action}
@@ -252,7 +252,7 @@ def by_relevance(action: str, rules: Sequence[Rule]) -> list[Rule]:
 def by_clusters(action: str, rules: Sequence[Rule], clusters: Clusters) -> list[Rule]:
     """Return every rule in every cluster that has a rule about the action (Algorithm 3, lines 12 to 25).
 
-    A rule without state predicates has no cluster and therefore no circuit. The paper does not define this case.
+    A rule without state predicates belongs to no cluster, so it is in no circuit. The paper leaves this case open.
     """
     chosen: set[str] = set()
     for label in sorted(set(clusters.merged.values())):

@@ -16,7 +16,7 @@ Stage = Literal[1, 2, 3, "dpo"]
 
 
 class _Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Settings for every stage. An example is a conversation, a pair or, in stage 3, an answer."""
+    """Settings for every stage. An example is a conversation or a pair or, in stage 3, an answer."""
 
     learning_rate: float
     least_learning_rate: float
@@ -50,9 +50,10 @@ class Reinforced(_Settings, frozen=True):
     iterations: int = 1
     temperature: float = 1.0
     scale: Literal["group", "batch", "none"] = "group"
-    """The spread that divides each reward, after the mean for the prompt is subtracted: among the answers to the
-    prompt (`group`, as in the paper) or in the whole batch. With `group`, small differences weigh as much as large
-    ones.
+    """The spread by which each reward is divided, after the mean for its prompt is subtracted.
+
+    `group`, as in the paper, takes the spread of the answers to one prompt, so that small differences weigh as much as
+    large ones. `batch` takes the spread of the whole batch.
     """
 
 

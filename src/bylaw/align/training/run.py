@@ -25,7 +25,7 @@ from bylaw.align.training.stage import with_dialect, write_model_card
 torch.backends.cuda.enable_cudnn_sdp(False)
 
 SAVE_EVERY = 90.0
-"""Seconds between checkpoints. A killed run loses at most this much work."""
+"""The number of seconds between checkpoints. A killed run loses at most this much work."""
 
 
 class Lines(TrainerCallback):
@@ -45,7 +45,7 @@ class Lines(TrainerCallback):
 
 
 class Clock(TrainerCallback):
-    """Requests a checkpoint when the last one is older than `seconds`, and stops a run at its time limit."""
+    """Requests a checkpoint if the last one is older than `seconds`, and stops a run at its time limit."""
 
     def __init__(self, seconds: float | None, until: float | None = None) -> None:
         self.seconds = seconds
@@ -95,7 +95,7 @@ class Run(Struct, frozen=True, kw_only=True):
     changes: Mapping[str, Any] = {}
     """Changes to the preset's settings."""
     save_every: float | None = SAVE_EVERY
-    """Seconds between checkpoints. None means no checkpoints."""
+    """The number of seconds between checkpoints. None means no checkpoints."""
     until: float | None = None
     """The `time.monotonic()` value at which the run stops, even if unfinished."""
     resume: bool = True
@@ -143,7 +143,10 @@ def train(run: Run, rows: Sequence[Row], score: Score | None = None) -> dict[str
 def make_trainer(
     run: Run, settings: Settings, tokenizer: Any, rows: Sequence[Row], score: Score | None = None
 ) -> tuple[Any, int]:
-    """Return TRL's trainer (SFT in stages 1 and 2, GRPO in stage 3, or DPO) and the number of overlong rows."""
+    """Return TRL's trainer and the number of overlong rows.
+
+    The trainer is SFT in stages 1 and 2, GRPO in stage 3, or DPO.
+    """
     given: dict[str, Any] = {
         "model": AutoModelForCausalLM.from_pretrained(run.model, dtype=torch.float32),
         "processing_class": tokenizer,
@@ -169,7 +172,7 @@ def make_trainer(
 
 
 def extras(run: Run) -> dict[str, Any]:
-    """Return the arguments for all trainers: metrics, timed checkpoints and adapters."""
+    """Return the arguments that all trainers share: for metrics, timed checkpoints and adapters."""
     adapters = None
     if run.lora:
         from peft import LoraConfig

@@ -32,7 +32,7 @@ def _remedy(stage: Stage) -> str:
 
 
 def pack_of(data: Path, named: str | None) -> str:
-    """Return the name of the pack for grading: the given pack, or the one in `data.json`.
+    """Return the name of the pack for grading: the given pack or, by default, the one in `data.json`.
 
     Raises an error if there is neither, or if the pack has changed since the rows were written.
     """
@@ -50,7 +50,7 @@ def pack_of(data: Path, named: str | None) -> str:
 
 
 def rows_file(path: Path, stage: Stage) -> Path:
-    """Return the file of rows for a stage: the given file, or the file of the stage in a folder."""
+    """Return the file of rows for a stage. `path` is that file, or a folder that contains it."""
     if path.is_dir():
         named = [path / f"{FILES[stage]}{ending}" for ending in (".jsonl", ".jsonl.gz")]
         found = next((file for file in named if file.exists()), None)
@@ -97,7 +97,7 @@ PARTS: dict[str, tuple[Term, ...]] = {
     "lp": ("length",),
     "vc": ("compliance",),
 }
-"""Terms as in the paper's table 5, and `vc`, the compliance term. `vc=3` means a weight of 3."""
+"""The reward terms in the paper's Table 5, and `vc`, the compliance term. `vc=3` gives it a weight of 3."""
 FULL = "tf+pr+hp+lp"
 _PENALTIES = frozenset(("hallucination", "length", "compliance"))
 
@@ -153,7 +153,9 @@ def scorer(
 def graded(
     rows: Sequence[Mapping[str, Any]], pack: str, *, has_judge: bool = False
 ) -> tuple[list[Mapping[str, Any]], int]:
-    """Return the rows that can be graded, and the number of others. Raises UsageError for a row of another pack."""
+    """Return the rows that can be graded, and the number of rows that cannot. Raises UsageError for a row of another
+    pack.
+    """
     known = pack_named(pack).policies
     for number, row in enumerate(rows, start=1):
         if strange := [name for name in gold_of(row).required if name not in known]:
