@@ -108,7 +108,11 @@ def test_other_tools_whose_results_are_their_own_show_facts() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("read_orders: {as: Order, each: '$[*]'}", "execute_sql: {as: Order}", "can return any text that the agent asks for"),
+        (
+            "read_orders: {as: Order, each: '$[*]'}",
+            "execute_sql: {as: Order}",
+            "can return any text that the agent asks for",
+        ),
         ("read_orders: {as: Order, each: '$[*]'}", "look: {as: Order}", "may return what the agent itself wrote"),
         ("read_orders: {as: Order, each: '$[*]'}", "bash: {as: Order}", "can return any text that the agent asks for"),
         ("read_orders: {as: Order, each: '$[*]'}", "add: {as: Order}", "may return what the agent itself wrote"),
