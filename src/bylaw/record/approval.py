@@ -1,7 +1,7 @@
-"""Approvals: requests that are waiting for a person. Their state is computed from the log's entries.
+"""Approvals: requests that wait for a person's answer. Their state is computed from the log's entries.
 
-A waiting request can be approved, rejected or expire. An approval can be used once, for the exact call, or expire. Both
-expire if they are not answered or used in time, or if the facts behind them change.
+A waiting request can be approved, be rejected or expire. An approval can be used once, for the exact call, or expire. A
+request or an approval expires if it is not answered or used in time, or if the facts behind it change.
 """
 
 import hashlib
@@ -25,32 +25,32 @@ FROM: dict[Status, tuple[Status, ...]] = {
     "expired": ("waiting", "approved"),
     "used": ("approved",),
 }
-"""For each state, the possible previous states."""
+"""For each state, the states from which it can be reached."""
 
 
 class Change(Struct, frozen=True, omit_defaults=True):
-    """A change to an approval, as stored in its log entry."""
+    """A change in the state of an approval, as stored in the log."""
 
     approval: str
     status: Status
     by: str = ""
     note: str = ""
     expires: float = 0.0
-    """When the request expires. After the approval, when the approval expires. 0 means never."""
+    """When the waiting request expires or, once it is approved, when the approval expires. 0 means never."""
     call: str = ""
     """A hash of the exact call."""
     facts: str = ""
-    """A hash of the facts and objections behind the approval."""
+    """A hash of the facts and objections on which the request is based."""
     apart: str = ""
-    """A hash like `facts`, but without stops, doubts and limits, which are temporary."""
+    """A hash like `facts`, but without the objections of stops, doubts and limits, because these are temporary."""
     question: str = ""
     decision: str = ""
     tool: str = ""
     arguments: dict[str, Any] | None = None
     lifetime: float = 0.0
-    """How long the approval will be valid, in seconds. The request sets this. 0 means no limit."""
+    """For how many seconds an approval will be valid, as set by the request. 0 means no limit."""
     for_person: str = ""
-    """The decision's message for reviewers: the call and the objections."""
+    """The message for reviewers from the decision, with the call and the objections."""
 
 
 class Approval(Struct, frozen=True):
@@ -61,11 +61,11 @@ class Approval(Struct, frozen=True):
     expires: float
     request: Change
     answer: Change | None = None
-    """The reviewer's answer, even if the approval changed later."""
+    """The change with the reviewer's answer. It stays the same if the approval is used or expires later."""
     answered: float = 0.0
-    """When the reviewer answered."""
+    """When the reviewer answered. 0 if nobody has answered."""
     end: Change | None = None
-    """The change that ended the approval: its use or its expiry."""
+    """The change that ended the approval, because it was used or expired."""
     ended: float = 0.0
 
 
@@ -90,7 +90,7 @@ _kept = msgspec.json.Decoder(_Kept).decode
 
 
 def draft(tenant: str, conversation: str, change: Change) -> Draft:
-    """Return the log entry for a change. Writing it again has no effect."""
+    """Return the log entry for a change. The log stores it only once, even if it is written again."""
     name = f"approval:{change.approval}:{change.status}"
     return Draft(tenant, conversation, "approval", encode(change), name)
 
@@ -99,7 +99,7 @@ _encode_in_order = msgspec.json.Encoder(order="deterministic", enc_hook=str).enc
 
 
 def fingerprint(value: Any) -> str:
-    """Return a hash of plain data. Key order does not matter."""
+    """Return a hash of plain data that does not depend on the order of keys."""
     return hashlib.sha256(_encode_in_order(value)).hexdigest()
 
 
@@ -114,7 +114,7 @@ def read_approval(row: tuple[str, str, Status, float, float, Any]) -> Approval:
 
 
 def project(cursor: "Cursor", draft: Draft, time: float) -> str:
-    """Apply an entry to the table of approvals. If the change is not allowed, return why."""
+    """Apply an entry to the table of approvals. If the change is not allowed, return the reason."""
     change = read_change(draft.body)
     cursor.execute(
         "SELECT status, expires, body FROM approvals WHERE tenant = ? AND id = ?", (draft.tenant, change.approval)
@@ -146,13 +146,12 @@ def project(cursor: "Cursor", draft: Draft, time: float) -> str:
 
 
 WORDS = 500
-"""The maximum length of a reason."""
+"""The maximum length of a reason in characters."""
 
 
 class Attestation(Struct, frozen=True):
-    """A person's statement that the customer confirmed a card.
-
-    The statement does not answer the card. Only the customer can do that.
+    """A person's statement that the customer confirmed a card. It does not answer the card, because only the customer
+    can do that.
     """
 
     card: str

@@ -11,7 +11,7 @@ from msgspec import Struct
 from bylaw.record.entry import Entry
 
 Place = tuple[str, str]
-"""A tenant, and the name of a conversation or entry."""
+"""A tenant, and the name of a conversation or of an entry."""
 Row = tuple[Any, ...]
 
 SCHEMA = (
@@ -35,12 +35,12 @@ SCHEMA = (
 )
 
 OWN = "bylaw/"
-"""Name prefixes that are reserved for the log itself."""
+"""The prefix of names that are reserved for the log itself."""
 REMOVED = f"{OWN}removed/"
 
 
 def removed_name(conversation: str) -> str:
-    """Return the replacement for a removed conversation's name."""
+    """Return the name that replaces the name of a removed conversation."""
     return f"{REMOVED}{sha256(conversation.encode('utf-8', 'replace')).hexdigest()}"
 
 
@@ -48,18 +48,20 @@ COLUMNS = "tenant, number, time, kind, conversation, position, id, body, salt, d
 
 
 class Known(Struct, frozen=True):
-    """The state of the log for the tenants, conversations and entries in a batch. Keys that are missing are new."""
+    """What the log contains for the tenants, conversations and entries of a batch. A missing key means that the log has
+    no entry for it.
+    """
 
     heads: dict[str, tuple[int, bytes]]
     """The length and the last hash of each tenant's chain."""
     lengths: dict[Place, int]
     """The number of entries in each conversation."""
     entries: dict[Place, Entry]
-    """Entries, keyed by their idempotency keys."""
+    """The entries, keyed by tenant and idempotency key."""
 
 
 class News(Struct, frozen=True):
-    """The new data in a batch: rows, chain heads and conversation lengths."""
+    """What a batch adds: rows, chain heads and conversation lengths."""
 
     rows: Sequence[Row]
     heads: Sequence[tuple[str, int, bytes]]
@@ -82,26 +84,26 @@ class Connection(ABC):
     """A connection for one thread at a time."""
 
     name: str
-    """The store's name in messages."""
+    """How messages refer to the store."""
     reads_at_once = False
-    """Whether it is faster to read a few rows directly than in another thread."""
+    """Whether it is faster to read a few rows directly than to read them in another thread."""
 
     @property
     def is_there(self) -> bool:
-        """Whether the connection is alive. For a file, it always is."""
+        """Whether the connection still works. The connection to a file always does."""
         return True
 
     @abstractmethod
     def rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
-        """Return the result of one statement outside a transaction."""
+        """Return the rows that a statement selects outside a transaction."""
 
     def settle(self) -> None:  # noqa: B027
-        """Wait until every row that was read is on disk, so that no reported data can be lost. Some stores never show
-        unsynced data and need no wait.
+        """Wait until every row read so far is on disk, so that nothing that was reported can be lost. A store that
+        never shows unsynced rows does not wait.
         """
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait until this process may write. A database server needs no wait, because it queues writers itself."""
+        """Wait until this process may write. A database server does not wait here, because it queues writers itself."""
         return nullcontext()
 
     @abstractmethod
@@ -110,7 +112,7 @@ class Connection(ABC):
 
     @abstractmethod
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
-        """Begin a writing transaction, and read the state of these conversations and entries."""
+        """Begin a writing transaction, and return what the log contains for these conversations and entries."""
 
     @abstractmethod
     def commit_batch(self, news: News) -> None:
@@ -133,12 +135,12 @@ class Connection(ABC):
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
-    """Convert a database row to an entry. PostgreSQL returns bytes as memoryviews."""
+    """Convert a database row to an entry. PostgreSQL returns bytes as memoryviews, so these are converted to bytes."""
     tenant, number, time, kind, conversation, position, name, body, salt, digest, link = row
     told = (None if body is None else as_bytes(body), None if salt is None else as_bytes(salt))
     return Entry(tenant, number, time, kind, conversation, position, name, *told, as_bytes(digest), as_bytes(link))
 
 
 def as_bytes(value: Any) -> bytes:
-    """Return the bytes in a column. Text from another program is kept, so that `verify` can report it."""
+    """Return a column's value as bytes. Text that another program wrote is encoded, so that `verify` can report it."""
     return value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value)

@@ -1,7 +1,8 @@
 """Log entries and their hash chain, which reveals changes, deletions and insertions.
 
-The chain contains a salted hash of each entry. An entry's content can therefore be removed without breaking the chain.
-A removal is an entry itself and lists the emptied entries. An empty entry that is not listed was tampered with.
+The chain contains a salted hash of each entry, so that an entry's content can be removed without breaking the chain. A
+removal is itself an entry and lists the emptied entries. If an empty entry is not listed, somebody has tampered with
+it.
 """
 
 import secrets
@@ -15,11 +16,11 @@ from msgspec import Struct
 Kind = Literal["opening", "event", "decision", "approval", "use", "stop", "attestation", "removal"]
 
 ROOT = b"\0" * 32
-"""The link before the first entry of a chain."""
+"""The link that precedes the first entry of a chain."""
 SALT = 16
 _pack_sizes = Layout(">5Q").pack
 DEFAULT_TENANT = "default"
-"""The tenant of a log with only one tenant."""
+"""The name of the tenant in a log that has only one tenant."""
 
 
 class Draft(Struct, frozen=True):
@@ -28,14 +29,16 @@ class Draft(Struct, frozen=True):
     kind: Kind
     body: bytes
     id: str = ""
-    """The caller's idempotency key. A second draft with the same key is a retry and is not written."""
+    """The caller's idempotency key. If an entry with this key exists, the draft is a retry and is not written."""
     position: int | None = None
-    """The required position in the conversation, if the caller has read all earlier entries. None means the end."""
+    """The position in the conversation at which the entry must be written, if the caller has read all earlier entries.
+    None means the end.
+    """
     under: int | None = None
-    """The number of entries about stops at the time of the decision. None if stops do not matter."""
+    """The number of entries about stops when the decision was made. None if the draft does not depend on stops."""
     first: "Entry | None" = None
-    """The first entry of the conversation, if known. If the log has a different entry, another conversation has taken
-    the name.
+    """The first entry of the conversation, if the caller knows it. If the log has a different first entry, another
+    conversation has taken the name.
     """
 
 
@@ -44,18 +47,18 @@ class Entry(Struct, frozen=True):
 
     tenant: str
     number: int
-    """The position in the tenant's chain, from 1."""
+    """The position in the tenant's chain, starting with 1."""
     time: float
     kind: Kind
     conversation: str | None
     position: int | None
     id: str | None
     body: bytes | None
-    """The content. It is None if it was removed, together with the salt, the conversation and the id."""
+    """The content. If it was removed, the body, the salt, the conversation and the id are all None."""
     salt: bytes | None
     digest: bytes
     link: bytes
-    """The hash of the previous link and the digest of this entry."""
+    """The hash of the previous entry's link and this entry's digest."""
 
     @property
     def is_removed(self) -> bool:
@@ -68,9 +71,9 @@ class Anchor(Struct, frozen=True):
     time: float
     tenant: str
     number: int
-    """The number of entries so far."""
+    """The number of entries in the chain at that time."""
     link: str
-    """The hash of the last entry."""
+    """The link of the last entry at that time."""
 
     @property
     def when(self) -> str:
@@ -78,28 +81,28 @@ class Anchor(Struct, frozen=True):
 
 
 class Conflict(Struct, frozen=True):
-    """A draft was not written because its conversation has new entries or an approval has changed."""
+    """The reason why a draft was not written: its conversation has new entries, or an approval has changed."""
 
     message: str
     about: Literal["", "stops", "limit"] = ""
-    """Another reason to repeat the decision: stops have changed, or a limit was reached."""
+    """`stops` or `limit` if stops have changed or a limit was reached instead. The decision must then be repeated."""
 
 
 def new_salts(count: int) -> bytes:
-    """Return random salts. Without them, the content of removed entries could be guessed."""
+    """Return random salts. Without a salt, the content of a removed entry could be guessed from its hash."""
     return secrets.token_bytes(SALT * count)
 
 
 def digest_of(draft: Draft, position: int, salt: bytes) -> bytes:
     conversation, place, name, body = draft.conversation.encode(), b"%d" % position, draft.id.encode(), draft.body
     sizes = _pack_sizes(len(salt), len(conversation), len(place), len(name), len(body))
-    # Each part starts with its length, so that different entries never have the same bytes to hash.
+    # Each part is preceded by its length, so that different entries never hash the same bytes.
     hashed = (sizes[:8], salt, sizes[8:16], conversation, sizes[16:24], place, sizes[24:32], name, sizes[32:], body)
     return sha256(b"".join(hashed)).digest()
 
 
 def is_altered(entry: Entry) -> bool:
-    """Whether an entry's content does not match its digest. Emptied entries have no content."""
+    """Whether an entry's content does not match its digest. False for emptied entries, which have no content."""
     if entry.body is None:
         return False
     draft = Draft(entry.tenant, entry.conversation or "", entry.kind, entry.body, entry.id or "")
@@ -111,6 +114,6 @@ def is_altered(entry: Entry) -> bool:
 
 
 def link_of(before: bytes, tenant: str, number: int, time: str, kind: str, digest: bytes) -> bytes:
-    """Return the chain's hash after an entry. Python must format `time`."""
+    """Return the link of an entry. `time` must be formatted by Python, because databases format numbers differently."""
     head = f"{tenant}\0{number}\0{time}\0{kind}\0".encode()
     return sha256(before + head + digest).digest()

@@ -1,7 +1,7 @@
-"""Group commit: many threads and coroutines write, and one sync saves all their entries.
+"""Group commit: many threads and coroutines append entries, and one sync saves the entries of all of them.
 
-An append returns when its entry is on disk. During a sync, the next batch is collected. A busy service therefore makes
-far fewer syncs than decisions.
+An append returns when its entries are on disk. During a sync, the next batch is collected. A busy service therefore
+needs far fewer syncs than it makes decisions.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from bylaw.record.store import Store
 BATCH = 512
 """The maximum number of drafts per transaction."""
 RECENT = 10.0
-"""For this many seconds after a failed write, `fault` reports it."""
+"""For this many seconds after a write has failed, `fault` returns the reason."""
 
 Answers = list[Entry | Conflict]
 _Future = Future[Answers] | asyncio.Future[Answers]
@@ -29,7 +29,7 @@ _Outcome = Answers | Exception
 
 
 class LogError(BylawError):
-    """The log could not be written, so decisions must not be returned."""
+    """Raised if the log could not be read or written. Decisions that depend on it must not be returned."""
 
     code = "BY701"
 
@@ -38,18 +38,18 @@ class Journal:
     """Writes to a log in one thread, on behalf of many threads and coroutines."""
 
     def __init__(self, store: Store, *, wrote: Callable[[str, str], None] | None = None) -> None:
-        """`wrote` is called for each conversation with new entries."""
+        """`wrote` is called for each conversation that has new entries."""
         self.store = store
         self._wrote = wrote
         self.commits = 0
-        """The number of transactions, each with one sync."""
+        """The number of transactions so far. Each was synced once."""
         self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._due = threading.Event()
-        """Set if there are jobs, or if the log is closing."""
+        """Set while there are jobs, or when the log is closing."""
         self._loops: set[asyncio.AbstractEventLoop] = set()
-        """Loops that will set `_due` at the end of their current turn."""
+        """Event loops that will set `_due` at the end of their current iteration."""
         self._since = 0.0
-        """When the current write began. It is 0.0 if nothing is being written."""
+        """When the current write began. 0.0 if nothing is being written."""
         self._fault: tuple[float, str] | None = None
         """The time of the last failed transaction and the reason for its failure."""
         self._closed = False
@@ -64,7 +64,7 @@ class Journal:
         return future.result()
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
-        """Like `append`, for coroutines. Appends from the same turn of a loop are submitted together."""
+        """Like `append`, for coroutines. Appends from the same iteration of a loop are submitted together."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Answers] = loop.create_future()
         self._put(drafts, future)
@@ -84,12 +84,12 @@ class Journal:
 
     @property
     def waits_for(self) -> float:
-        """How long the current transaction has been running, in seconds. Without a transaction, this is 0.0."""
+        """How long the current transaction has been running, in seconds. 0.0 if there is none."""
         return time.monotonic() - since if (since := self._since) else 0.0
 
     @property
     def fault(self) -> str:
-        """Why a recent transaction failed, or an empty string."""
+        """Why a recent transaction failed. Empty if none has failed recently."""
         since, why = self._fault or (0.0, "")
         return why if why and time.monotonic() - since < RECENT else ""
 
@@ -123,7 +123,8 @@ class Journal:
                 outcomes = [self._unwritten(error) for _ in jobs]
             faults = [each for each in outcomes if isinstance(each, Exception)]
             if faults and not self.store.connection.is_there:
-                # Waiting decisions may depend on entries from other writers that the server has lost.
+                # Let the waiting decisions fail too, because they may depend on entries from other writers that the
+                # server has lost.
                 jobs = self._gather(jobs)
                 outcomes = [*outcomes, *faults[:1] * (len(jobs) - len(outcomes))]
             self._fault = (time.monotonic(), str(faults[0])) if len(faults) == len(jobs) else None
@@ -131,7 +132,7 @@ class Journal:
             self._tell(jobs, outcomes)
 
     def _gather(self, jobs: list[_Job]) -> list[_Job]:
-        """Return a batch with the waiting jobs added."""
+        """Return the jobs, with waiting jobs added up to the size of a batch."""
         size = sum(len(drafts) for drafts, _ in jobs)
         with suppress(queue.Empty):
             while size < BATCH:
@@ -140,8 +141,8 @@ class Journal:
         return jobs
 
     def _appended(self, groups: Sequence[Sequence[Draft]]) -> Sequence[_Outcome]:
-        """Write groups of drafts and return the outcome of each. A group that cannot be written does not affect the
-        other groups.
+        """Write groups of drafts and return the outcome of each group. If one group cannot be written, the others still
+        are.
         """
         try:
             answers = self.store.append_groups(groups)
@@ -161,7 +162,7 @@ class Journal:
         return found
 
     def _unwritten(self, error: Exception) -> LogError:
-        """Return the error to raise. After a database error, report nothing as written."""
+        """Return the error to raise. After a database error, nothing counts as written."""
         return LogError(f"`{self.store.name}` could not be written: {error}")
 
     def _tell(self, jobs: Sequence[_Job], outcomes: Sequence[_Outcome]) -> None:
@@ -169,14 +170,14 @@ class Journal:
         loops: dict[asyncio.AbstractEventLoop, list[tuple[_Future, _Outcome]]] = {}
         for (drafts, future), outcome in zip(jobs, outcomes, strict=True):
             if drafts and self._wrote is not None and isinstance(outcome, list) and isinstance(outcome[0], Entry):
-                # All drafts of a job are for one conversation.
+                # All drafts of a job belong to one conversation.
                 self._wrote(drafts[0].tenant, drafts[0].conversation)
             if isinstance(future, Future):
                 _resolve([(future, outcome)])
             else:
                 loops.setdefault(future.get_loop(), []).append((future, outcome))
         for loop, waiting in loops.items():
-            # A closed loop has no waiting coroutines.
+            # If the loop is closed, no coroutine waits in it.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(_resolve, waiting)
 

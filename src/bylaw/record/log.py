@@ -1,8 +1,8 @@
 """The decision log of a running program: one shared writer, and a reader that does not wait for commits.
 
-`LastWriter` records which process last wrote to each conversation. That process need not read other processes' entries.
-The record is only a hint, because other programs may write too. A session that finds their entries continues from the
-log.
+`LastWriter` records which process last wrote to each conversation, so that this process need not look for entries from
+other processes. The record is only a hint, because other programs may write too. A session that finds such entries when
+it writes continues from the log.
 """
 
 import mmap
@@ -28,18 +28,18 @@ from bylaw.record.store import open_store
 from bylaw.record.verify import checked
 
 LOOKING = 5.0
-"""How long until the chain is checked again, in seconds."""
+"""How often the chain is checked, in seconds."""
 RECENT = 5_000
-"""How many entries at the end of a chain must all be present."""
+"""The number of entries at the end of a chain that are checked. All of them must be present."""
 PLACES = 1 << 17
 _SIZE = 8
-"""The number of bytes per slot. A slot contains the process and the start of the conversation's hash."""
+"""The number of bytes per slot. A slot holds part of the conversation's hash and the number of the process."""
 
 
 class LastWriter:
-    """Records which process last wrote to each conversation.
+    """Records, in shared memory, which process last wrote to each conversation.
 
-    Create this before the processes, which are numbered from zero.
+    Create it before starting the processes, which are numbered from zero.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class LastWriter:
         self._memory[start : start + _SIZE] = name + bytes((process + 1,))
 
     def is_process(self, tenant: str, conversation: str, process: int) -> bool:
-        """Whether this process wrote last. False if another conversation uses the slot."""
+        """Whether this process wrote last. False if the slot is now used for another conversation."""
         start, name = _place(tenant, conversation)
         return self._memory[start : start + _SIZE] == name + bytes((process + 1,))
 
@@ -63,9 +63,9 @@ def _place(tenant: str, conversation: str) -> tuple[int, bytes]:
 class Log(Reading):
     """The log at a path or at `postgresql://...`, for all sessions in a process.
 
-    Set `is_shared` if several processes continue the same conversations. Sessions then read other processes' entries
-    before each decision, unless `last` shows that this `process` wrote last. Otherwise, a session finds such entries
-    when it writes, and then decides again.
+    Set `is_shared` if several processes continue the same conversations. Before each decision, sessions then read other
+    processes' entries, unless `last` shows that this `process` wrote last. If `is_shared` is not set, a session finds
+    such entries only when it writes, and then decides again.
     """
 
     def __init__(
@@ -86,16 +86,20 @@ class Log(Reading):
         wrote = partial(last.note, process=process) if last is not None else None
         self.journal = Journal(store, wrote=wrote)
         self._stops: dict[str, Stops] = {}
-        """Each tenant's stops, as last read. If they have changed, decisions cannot be written and are repeated."""
+        """Each tenant's stops, as last read. If they have changed, decisions based on them are not written and must be
+        repeated.
+        """
         self._looked: dict[str, tuple[float, int]] = {}
-        """For each tenant, when its chain was last found complete, and the number of entries without a conversation."""
+        """For each tenant: when its chain was last found complete, and the number of entries without a conversation
+        then.
+        """
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
         """Write drafts in order. On return, they are on disk."""
         return self.journal.append(drafts)
 
     def others_may_have_written(self, tenant: str, name: str) -> bool:
-        """Whether a session must read other processes' entries before a decision."""
+        """Whether a session must read other processes' entries before it makes a decision."""
         last = self._last
         return self._is_shared and (last is None or not last.is_process(tenant, name, self._process))
 
@@ -105,10 +109,10 @@ class Log(Reading):
         return super().conversation(tenant, name, after=after, settled=settled)
 
     def _refuse_gaps(self, tenant: str) -> None:
-        """Raise an error if entries are missing or were emptied. A call could otherwise be allowed because its history
-        is incomplete.
+        """Raise an error if recent entries are missing or were emptied, because a call could be allowed for lack of
+        history.
 
-        Only `verify` detects all kinds of tampering.
+        This check is fast but incomplete. Only `verify` detects every kind of tampering.
         """
         now = time.monotonic()
         looked, removed = self._looked.get(tenant, (-LOOKING, 0))
@@ -125,13 +129,15 @@ class Log(Reading):
             return super().approvals(tenant, status=status, id=id)
 
     def supported(self, tenant: str, *, status: Status | None = None) -> tuple[list[Approval], dict[str, str]]:
-        """Return the approvals that match the log's entries, and the errors in all other approvals, keyed by id."""
+        """Return the approvals that match the log's entries, and what is wrong with each of the others, both keyed by
+        id.
+        """
         with self.at_one_moment(), self._reading():
             right, wrong = checked(self, tenant, self.approvals(tenant, status=status))
         return [*right.values()], wrong
 
     def recently_answered(self, tenant: str, most: int) -> list[Approval]:
-        """Return up to `most` answered approvals that match the log's entries, the latest answer first."""
+        """Return up to `most` answered approvals that match the log's entries, the one answered last first."""
         with self.at_one_moment(), self._reading():
             found = [each for each in self.approvals(tenant) if each.status != "waiting"]
             found.sort(key=lambda each: max(each.answered, each.ended, each.asked), reverse=True)
@@ -140,7 +146,7 @@ class Log(Reading):
         return sorted(answered, key=lambda each: each.answered, reverse=True)[:most]
 
     def asked(self, tenant: str, id: str) -> Approval | None:
-        """Return an approval if it matches the log's entries. Otherwise, return None."""
+        """Return an approval if it exists and matches the log's entries, otherwise None."""
         with self.at_one_moment(), self._reading():
             right, wrong = checked(self, tenant, self.approvals(tenant, id=id))
         if wrong:
@@ -148,7 +154,7 @@ class Log(Reading):
         return right.get(id)
 
     def stops(self, tenant: str) -> Stops:
-        """Return the active stops as last read. If they have changed since, a write that depends on them fails."""
+        """Return the active stops as last read. If they have changed since, writes based on them are rejected."""
         if tenant not in self._stops:
             self._stops[tenant] = standing(*self.stop_history(tenant))
         return self._stops[tenant]
@@ -157,7 +163,7 @@ class Log(Reading):
         return tenant not in self._stops
 
     def forget_stops(self, tenant: str) -> None:
-        """Read the stops again next time."""
+        """Discard the stops that were read, so that they are read again next time."""
         self._stops.pop(tenant, None)
 
     def every_stop(self, tenant: str) -> list[Stopped]:
@@ -175,9 +181,9 @@ class Log(Reading):
         answer: Literal["ask", "deny"] = "deny",
         tenant: str = DEFAULT_TENANT,
     ) -> Stop:
-        """Stop all writes of an agent, tool, tenant or policy, or require a reviewer's approval for them.
+        """Block all writes of an agent, tool, tenant or policy, or require a reviewer's approval for them.
 
-        The stop applies to every process immediately. Calls already allowed are not undone.
+        The stop applies to every process immediately. Calls that were already allowed are not undone.
         """
         if not by:
             raise UsageError("a stop needs the name of the person who adds it", hint="pass `by`")
@@ -219,14 +225,14 @@ class Log(Reading):
         return {each.stop.id: each for each in self.every_stop(tenant)}[id]
 
     def approve(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
-        """Approve a single use of one call. The approval expires after the pack's `lifetime`."""
+        """Approve one call for a single use. The approval expires after the pack's `lifetime`."""
         return self._answer(tenant, Change(id, "approved", by, note))
 
     def reject(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
         return self._answer(tenant, Change(id, "rejected", by, note))
 
     def withdraw(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT) -> Approval:
-        """Withdraw an approval before its call is executed. The call then needs a new approval."""
+        """Withdraw an approval before its call has run. The call then needs a new approval."""
         for asked in self._approval(tenant, id):
             if asked.status != "approved":
                 raise UsageError(f"approval `{id}` is {asked.status}, so it cannot be withdrawn")
@@ -237,7 +243,7 @@ class Log(Reading):
         raise UsageError(f"there is no approval `{id}`", hint="`bylaw log approvals` lists them")
 
     def attest(self, conversation: str, given: Attestation, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Record a person's statement in a conversation. It affects no decision."""
+        """Record a person's statement in a conversation. It does not affect any decision."""
         if not given.by or not given.reason.strip():
             hint = "enter your name and a reason"
             raise UsageError("an attestation needs a name and a reason", hint=hint)
@@ -272,7 +278,7 @@ class Log(Reading):
         raise UsageError(f"there is no approval `{change.approval}`", hint="`bylaw log approvals` lists them")
 
     def _approval(self, tenant: str, id: str) -> list[Approval]:
-        # No name contains this character. Some databases do not accept it.
+        # No name contains this character, which some databases do not accept.
         return self.approvals(tenant, id=id) if id and "\0" not in id else []
 
     def close(self) -> None:
@@ -289,7 +295,7 @@ class Log(Reading):
 
 
 def _said_before(approval: Approval) -> str:
-    """Say that the approval was already answered: by whom, when, and what has changed."""
+    """Return a message that the approval was already answered: by whom, when, and what has changed since."""
     answer = approval.answer
     assert answer is not None
     at = datetime.fromtimestamp(approval.answered, UTC).isoformat(" ", "seconds") if approval.answered else "before"

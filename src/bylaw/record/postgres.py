@@ -1,7 +1,7 @@
 """The log in PostgreSQL, for several machines. Requires the `postgres` extra.
 
-Only one writer at a time writes a batch, in two round trips. Other writers do not wait for the disk, because a batch is
-committed before it is synced. Senders and readers get their answers after the sync.
+Only one writer at a time writes a batch, in two round trips. A batch is committed before it is synced, so the next
+writer does not wait for the disk. Writers and readers get their answers after the sync.
 docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md explains why this is safe.
 """
 
@@ -17,18 +17,20 @@ from bylaw.errors import MissingExtra, UsageError
 from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, News, Place, Row, entry_of
 
 SETTINGS = {"synchronous_commit": "on"}
-"""Together with the server's `fsync` setting, this setting makes commits durable. Batches use `MARK` instead."""
+"""With the server's `fsync` setting, this makes commits durable. Batches do not use it, because `MARK` syncs them."""
 MARK = "SELECT pg_logical_emit_message(true, 'bylaw', '')"
-"""An empty transaction. Once it is on disk, all earlier commits are too, including those on synchronous standbys."""
+"""A transaction that changes nothing. Once it is on disk, all earlier commits are too, including those on synchronous
+standbys.
+"""
 PLANS = "SET plan_cache_mode = force_generic_plan"
-"""Plan each prepared statement only once. New plans for specific values would not help."""
+"""Plan each prepared statement only once, because new plans for specific values would not help."""
 CALLS = 10
 """The time limit for connecting, in seconds."""
 LOCK = 0x62796C6177
-"""The advisory lock for a single writer."""
+"""The number of the advisory lock that only one writer can hold."""
 
 HANGS = 30.0
-"""If the server does not respond for this many seconds, it is considered unresponsive."""
+"""A server that does not respond for this many seconds counts as unresponsive."""
 
 _WANTED = "unnest(%t::text[], %t::text[]) AS wanted (tenant, name)"
 STATEMENTS = {
@@ -50,8 +52,8 @@ STATEMENTS = {
         ON CONFLICT (tenant, name) DO UPDATE SET length = excluded.length""",
     "mark": MARK,
 }
-"""The statements for writing a batch. Lists are sent as text (`%t`), because otherwise the driver chooses a type that
-depends on their size.
+"""The statements that write a batch. Lists are sent as text (`%t`), because the driver would otherwise choose a type
+that depends on their size.
 """
 _IDLE, _ACTIVE = 0, 1
 """The driver's status codes for an idle connection and for a running statement."""
@@ -65,7 +67,7 @@ class PostgresConnection(Connection):
         self._is_closed = False
         self._connection = self._connect()
         with self._connection.transaction():
-            # Two workers may start at the same time, but they must not both create the tables.
+            # If two workers start at the same time, only one of them may create the tables.
             self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
             for statement in SCHEMA:
                 self._connection.execute(statement.format(bytes="BYTEA", real="DOUBLE PRECISION"))
@@ -95,7 +97,7 @@ class PostgresConnection(Connection):
         return self._connection.execute(query.replace("?", "%s"), values).fetchall()
 
     def settle(self) -> None:
-        """Sync, because committed rows are visible immediately."""
+        """Sync, because rows are visible to readers as soon as they are committed."""
         self.rows(MARK, ())
 
     def _call(self) -> None:
@@ -129,7 +131,7 @@ class PostgresConnection(Connection):
         return _Cursor(self._connection.cursor()), known
 
     def commit_batch(self, news: News) -> None:
-        """Commit the batch, then sync. Others may write during the sync."""
+        """Commit the batch, then sync it. During the sync, others may write."""
         try:
             with self._connection.pipeline():
                 if news.rows:
@@ -140,7 +142,7 @@ class PostgresConnection(Connection):
                 self._send("mark")
         except BaseException:
             if _is_idle(self._connection):
-                # The batch is committed but perhaps not synced, so do not report it as unwritten.
+                # The batch is committed but may not be synced, so it must not be reported as unwritten.
                 self._connection.close()
             raise
 
@@ -152,7 +154,7 @@ class PostgresConnection(Connection):
 
     def rollback(self) -> None:
         if _is_amid(self._connection):
-            # It is unknown how much of the request the server executed.
+            # It is unknown how much of the request the server has executed.
             self._connection.close()
         if self.is_there:
             self._connection.execute("ROLLBACK")
@@ -163,7 +165,7 @@ class PostgresConnection(Connection):
 
 
 class _Cursor:
-    """A cursor with the placeholder `?`, as in SQLite."""
+    """A cursor that accepts `?` as the placeholder, as SQLite does."""
 
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor
@@ -183,7 +185,7 @@ def _columns(rows: Collection[Row]) -> list[list[Any]]:
 
 
 def _is_amid(connection: Any) -> bool:
-    """Whether a request was sent but its response is incomplete."""
+    """Whether a request was sent but its response has not arrived completely."""
     return bool(connection.pgconn.pipeline_status or connection.pgconn.transaction_status == _ACTIVE)
 
 
@@ -192,9 +194,9 @@ def _is_idle(connection: Any) -> bool:
 
 
 def _bounded_connection(psycopg: Any) -> Any:
-    """Return the driver's connection class with a response time-out.
+    """Return the driver's connection class with a time limit for each response.
 
-    The driver limits only the time for connecting. A stopped server cannot enforce a time-out.
+    The driver limits only the time for connecting, and a server that has stopped cannot enforce a limit itself.
     """
 
     class Bounded(psycopg.Connection):
@@ -202,7 +204,7 @@ def _bounded_connection(psycopg: Any) -> Any:
             return psycopg.Connection.wait(self, self._bounded(gen), *more, **named)
 
         def _bounded(self, steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-            """Run the driver's steps. Report at regular intervals that no data has arrived."""
+            """Run the driver's steps. If no data arrives and `HANGS` seconds have passed, close the connection."""
             until, ready = time.monotonic() + HANGS, None
             while True:
                 try:
@@ -218,7 +220,7 @@ def _bounded_connection(psycopg: Any) -> Any:
 
 
 def _password_hint(psycopg: Any, address: str) -> str:
-    """Return why libpq ignores the password file. libpq itself does not say."""
+    """Return why libpq ignores the password file, because libpq itself does not report it."""
     named = psycopg.conninfo.conninfo_to_dict(address).get("passfile") or os.environ.get("PGPASSFILE")
     file = Path(named or "~/.pgpass").expanduser()
     try:

@@ -22,9 +22,9 @@ class Extent(Struct, frozen=True):
     last: int = 0
     """The number of the last entry."""
     recent: int = 0
-    """How many of the most recent entries are present."""
+    """How many of the most recent entries exist."""
     without_conversation: int = 0
-    """The number of removals and emptied entries."""
+    """The number of entries that belong to no conversation: removals and emptied entries."""
 
 
 class Reading:
@@ -37,7 +37,7 @@ class Reading:
         fault: type[BylawError] = UsageError,
         lock: AbstractContextManager[object] | None = None,
     ) -> None:
-        """If reading fails, `fault` is raised. All users of the connection share `lock`."""
+        """If reading fails, `fault` is raised. `lock` is shared by all users of the connection."""
         self.connection = connection
         self.lock: AbstractContextManager[object] = lock or threading.RLock()
         self._fault = fault
@@ -49,13 +49,13 @@ class Reading:
 
     @property
     def reads_at_once(self) -> bool:
-        """Whether it is faster to read a few rows directly than in another thread."""
+        """Whether it is faster to read a few rows directly than to read them in another thread."""
         return self.connection.reads_at_once
 
     def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
         """Return a conversation's entries after position `after`, in order. If `settled` is set, they are on disk.
 
-        Raise an error if the conversation was removed. Without its history, no call can be decided.
+        Raises an error if the conversation was removed, because no call can be decided without the history.
         """
         where = "tenant = ? AND conversation = ? AND position >= ? ORDER BY position"
         found = self._read(where, (tenant, name, after), settled=settled)
@@ -84,12 +84,14 @@ class Reading:
             rows = self._read(f"tenant = ? AND number > ? ORDER BY number LIMIT {page}", (tenant, rows[-1].number))
 
     def latest(self, tenant: str, kind: Kind, *, after: int = 0, limit: int = 100) -> list[Entry]:
-        """Return the latest entries of a kind after the given number, newest first. Removed entries are left out."""
+        """Return the latest entries of a kind after the given number, newest first. Entries that were removed are left
+        out.
+        """
         where = f"tenant = ? AND number > ? AND kind = ? AND body IS NOT NULL ORDER BY number DESC LIMIT {limit}"
         return self._read(where, (tenant, after, kind))
 
     def openings(self, tenant: str, *, since: float) -> list[bytes]:
-        """Return the body of the first entry of every conversation that has new entries since a given time."""
+        """Return the body of the first entry of each conversation that has new entries since a given time."""
         query = """SELECT body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL
             AND conversation IN (SELECT conversation FROM entries WHERE tenant = ? AND time >= ?)"""
         return [bytes(body) for (body,) in self._rows(query, (tenant, tenant, since))]
@@ -101,7 +103,7 @@ class Reading:
             yield name, bytes(body)
 
     def heads(self) -> dict[str, tuple[int, bytes]]:
-        """Return each tenant's chain length and last hash."""
+        """Return the length and the last hash of each tenant's chain."""
         rows = self._rows("SELECT tenant, number, link FROM heads ORDER BY tenant", ())
         return {tenant: (number, as_bytes(link)) for tenant, number, link in rows}
 
@@ -110,7 +112,9 @@ class Reading:
         return [tenant for (tenant,) in rows]
 
     def lengths(self, tenant: str) -> dict[str, int]:
-        """Return the number of entries in each conversation. A removed conversation is named by a hash."""
+        """Return the number of entries in each conversation. A removed conversation is listed under the hash of its
+        name.
+        """
         return dict(self._rows("SELECT name, length FROM conversations WHERE tenant = ?", (tenant,)))
 
     def conversations(self, tenant: str) -> list[str]:
@@ -133,8 +137,8 @@ class Reading:
     def latest_uses(
         self, tenant: str, names: Sequence[str], since: float, most: int, returned: Sequence[str] = ()
     ) -> list[float]:
-        """Return the times of the latest uses with these names, latest first. Uses that are being cancelled are left
-        out.
+        """Return the times of the latest uses with these names, latest first. Uses that the caller is about to cancel
+        are left out.
         """
         query = (
             f"SELECT time, decision FROM uses WHERE tenant = ? AND name IN ({','.join('?' * len(names))}) "
@@ -144,7 +148,9 @@ class Reading:
         return [time for time, decision in rows if decision not in returned][:most]
 
     def uses(self, tenant: str) -> dict[tuple[str, str], tuple[float, str]]:
-        """Return the time and conversation of each active use, keyed by counted name and decision."""
+        """Return the time and the conversation of each active use, keyed by the name under which it is counted and the
+        decision.
+        """
         rows = self._rows("SELECT name, decision, time, conversation FROM uses WHERE tenant = ?", (tenant,))
         return {(name, decision): (time, conversation) for name, decision, time, conversation in rows}
 
@@ -159,7 +165,7 @@ class Reading:
         return int(rows[0][0]) if rows else 0
 
     def approvals(self, tenant: str, *, status: Status | None = None, id: str = "") -> list[Approval]:
-        """Return approvals, oldest first. `status` and `id` are filters."""
+        """Return the approvals, oldest first, optionally only those with this `status` or `id`."""
         query, values = (
             "SELECT id, conversation, status, asked, expires, body FROM approvals WHERE tenant = ?",
             [tenant],
@@ -171,7 +177,7 @@ class Reading:
         return [read_approval(row) for row in self._rows(query + " ORDER BY asked, id", tuple(values))]
 
     def waiting(self, tenant: str | None, now: float) -> tuple[int, float]:
-        """Return the number of waiting approvals and the time of the oldest, for one tenant or for all."""
+        """Return the number of waiting approvals and when the oldest was requested, for one tenant or for all."""
         query = "SELECT COUNT(*), MIN(asked) FROM approvals WHERE status = 'waiting' AND expires > ?"
         values: tuple[Any, ...] = (now,)
         if tenant is not None:
@@ -180,16 +186,16 @@ class Reading:
         return count, since or 0.0
 
     def folded(self, tenant: str) -> Folded | None:
-        """Return a tenant's last fold, or None if the chain is complete."""
+        """Return a tenant's last fold (the removal of the chain's start), or None if there was none."""
         return last_folded(entry.body or b"" for entry in reversed(self._removals(tenant)))
 
     def _removals(self, tenant: str) -> list[Entry]:
-        """Return the entries about removals in order. They belong to no conversation."""
+        """Return the entries about removals in order. These entries belong to no conversation."""
         where = "tenant = ? AND conversation IS NULL AND kind = 'removal' AND body IS NOT NULL ORDER BY number"
         return self._read(where, (tenant,))
 
     def extent(self, tenant: str, recent: int) -> Extent:
-        """Return the length of a tenant's chain and the number of entries in it. One statement reads both numbers."""
+        """Return the length of a tenant's chain and how many of its entries exist, both read by one statement."""
         query = """SELECT number,
             (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND number > heads.number - ?),
             (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND conversation IS NULL)
@@ -198,7 +204,9 @@ class Reading:
         return Extent(*rows[0]) if rows else Extent()
 
     def gap(self, tenant: str, recent: int) -> str:
-        """Say which recent entries are missing, and which were emptied without a removal entry."""
+        """Return whether recent entries are missing, or were emptied without a removal entry, as text. Empty if there
+        is no gap.
+        """
         with self.at_one_moment():
             found, removals, fold = self.extent(tenant, recent), self._removals(tenant), self.folded(tenant)
         start = fold.until if fold is not None else 0
@@ -224,7 +232,9 @@ class Reading:
 
     @contextmanager
     def at_one_moment(self) -> Generator[None]:
-        """Read a consistent snapshot while other processes write. At the end of the block, all data read is on disk."""
+        """Read a consistent snapshot while other processes may write. When the block ends, all data that was read is on
+        disk.
+        """
         with self.lock:
             if self._moment is not None:
                 yield
@@ -256,5 +266,5 @@ class Reading:
             except self._fault:
                 raise
             except Exception as error:
-                # Only the file or the server can cause a database error here.
+                # Only the file or the server can be the cause of a database error here.
                 raise self._fault(f"`{self.name}` could not be read: {error}") from error

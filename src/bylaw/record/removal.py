@@ -1,7 +1,8 @@
 """Removes conversations from a log after a retention period or at a person's request. Each removal is signed.
 
 A removal empties all entries of a conversation but keeps their hashes, so the chain still verifies. A fold deletes the
-emptied start of a chain. Both add a signed entry to the chain. The signing key is stored outside the database.
+emptied entries at the start of a chain. Both add a signed entry to the chain. The signing key is stored outside the
+database.
 """
 
 import hmac
@@ -28,7 +29,7 @@ MAKE_ONE = "generate one with `openssl rand -hex 32`, and store it away from the
 
 
 def read_key(path: Path | None) -> bytes | None:
-    """Return the key from a file or the environment variable, or None."""
+    """Return the key from a file or from the environment variable. None if neither is set."""
     if path is None:
         key, place = os.environ.get(VARIABLE, "").encode(), f"${VARIABLE}"
     else:
@@ -45,7 +46,7 @@ def read_key(path: Path | None) -> bytes | None:
 
 
 def sign(key: bytes, tenant: str, number: int, before: bytes, body: bytes) -> str:
-    """Sign an entry's body with its number and the previous entry's hash."""
+    """Return the signature of an entry's body, its number and the previous entry's hash."""
     place = f"{tenant}\0{number}\0{before.hex()}\0".encode()
     return hmac.new(key, place + body, sha256).hexdigest()
 
@@ -55,26 +56,26 @@ def is_signed(signature: str, key: bytes, tenant: str, number: int, before: byte
 
 
 class Folded(Struct, frozen=True, omit_defaults=True):
-    """The start of the chain after a fold."""
+    """What a fold records about the deleted start of the chain."""
 
     until: int
     link: str
-    """The hash of the last deleted entry. The next entry's hash depends on it."""
+    """The hash of the last deleted entry, which the next entry's hash includes."""
     anchors: str = ""
-    """A hash of all anchors up to the last deleted entry. They were checked before the fold and cannot be checked
-    afterwards.
+    """A hash of all anchors up to the last deleted entry. They were checked before the fold, because afterwards they
+    cannot be.
     """
     removed: str = ""
-    """A hash of the marks of all conversations whose removal entries were deleted."""
+    """A hash of the names (as in `conversations`) of all conversations whose removal entries were deleted."""
     stops: int = 0
-    """The number of deleted entries about stops. They are still part of the total."""
+    """The number of deleted entries about stops. They still count towards the total."""
 
 
 class Removal(Struct, frozen=True, omit_defaults=True):
-    """The body of a removal's entry. It lists the emptied entries, without their content."""
+    """The body of a removal entry. It lists the emptied entries, without their content."""
 
     entries: list[tuple[int, int]]
-    """The first and last number in each run of entries."""
+    """Runs of emptied entries, each as its first and last number."""
     conversations: list[str] = []
     """Hashes of the removed conversations' names (see `removed_name`)."""
     folded: Folded | None = None
@@ -83,9 +84,9 @@ class Removal(Struct, frozen=True, omit_defaults=True):
 
 class Fold(Struct, frozen=True):
     entries: int
-    """How many rows were deleted."""
+    """The number of deleted rows."""
     until: int
-    """The number of the last deleted entry, or 0."""
+    """The number of the last deleted entry. 0 if nothing was deleted."""
 
 
 _EMPTY = """UPDATE entries SET conversation = NULL, position = NULL, id = NULL, body = NULL, salt = NULL
@@ -97,8 +98,9 @@ _decode = msgspec.json.Decoder(Removal).decode
 
 
 def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, before: float | None) -> int:
-    """Empty all entries of a conversation, or of all conversations that ended before a given time. Return the number of
-    emptied entries.
+    """Empty all entries of one conversation, or of all conversations that ended before a given time.
+
+    Return the number of emptied entries.
     """
     numbers: list[int] = []
     names = _names(cursor, tenant, conversation, before)
@@ -111,7 +113,7 @@ def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, be
     if before is not None:
         numbers += _empty_stops(cursor, tenant, before)
     if numbers:
-        # Keep the names reserved, because a new conversation with an old name would lack its history.
+        # The names remain reserved, because a new conversation under an old name would lack its history.
         marks = [removed_name(name) for name in names]
         for mark in marks:
             cursor.execute(_MARK, (tenant, mark))
@@ -120,8 +122,9 @@ def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, be
 
 
 def _entries(cursor: Cursor, tenant: str, conversation: str) -> list[Entry]:
-    """Return a conversation's entries. Raise UsageError if any entry was altered or moved, because the removal's
-    signature would hide the change.
+    """Return a conversation's entries.
+
+    Raises UsageError if any entry was altered or moved, because the removal's signature would hide that.
     """
     cursor.execute(f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND conversation = ?", (tenant, conversation))
     entries = [entry_of(row) for row in cursor.fetchall()]
@@ -135,7 +138,7 @@ def _entries(cursor: Cursor, tenant: str, conversation: str) -> list[Entry]:
 def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float | None) -> list[str]:
     if conversation is not None:
         return [conversation]
-    # Keep ongoing conversations complete. Otherwise, their calls could not be decided.
+    # Ongoing conversations stay complete, because otherwise their calls could not be decided.
     cursor.execute(
         "SELECT conversation FROM entries WHERE tenant = ? AND conversation IS NOT NULL"
         " GROUP BY conversation HAVING MAX(time) < ?",
@@ -147,7 +150,9 @@ def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float 
 
 
 def _still_counted(cursor: Cursor, tenant: str) -> set[str]:
-    """Return the conversations with calls that still count towards a limit. Removing them would allow more calls."""
+    """Return the conversations with calls that still count towards a limit. If they were removed, more calls would be
+    allowed.
+    """
     cursor.execute(
         f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND kind = 'use' AND body IS NOT NULL"
         " AND conversation IN (SELECT conversation FROM uses WHERE tenant = ?)",
@@ -164,10 +169,9 @@ def _still_counted(cursor: Cursor, tenant: str) -> set[str]:
 
 
 def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
-    """Empty the entries about stops if all of them are older than a given time and no stop is active. Return their
-    numbers.
+    """Empty the entries about stops, if all are older than a given time and no stop is active. Return their numbers.
 
-    They still count, because decisions compare the number of these entries.
+    The emptied entries still count, because decisions compare the number of entries about stops.
     """
     entries, now = _entries(cursor, tenant, STOPS), clock.time()
     if any(entry.time >= before for entry in entries) or any(each.stands(now) for each in read_stops(entries)):
@@ -177,8 +181,9 @@ def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
 
 
 def fold(cursor: Cursor, tenant: str, key: bytes, before: float, anchors: Mapping[int, str]) -> Fold:
-    """Delete the emptied entries before a given time, up to the last anchored one. `anchors` maps entry numbers to
-    hashes.
+    """Delete the emptied entries before a given time, up to the last entry with an anchor.
+
+    `anchors` maps entry numbers to hashes.
     """
     earlier = last_folded(_removals(cursor, tenant))
     since = earlier.until if earlier is not None else 0
@@ -212,7 +217,7 @@ def hash_marks(marks: Iterable[str]) -> str:
 
 
 def _end(cursor: Cursor, tenant: str, before: float) -> int:
-    """Return the number of the last entry before a given time. All entries up to it are emptied or are removals."""
+    """Return the number of the last entry before a given time up to which all entries are emptied or are removals."""
     cursor.execute(
         "SELECT MIN(number) FROM entries WHERE tenant = ? AND body IS NOT NULL AND kind <> 'removal'", (tenant,)
     )
@@ -229,7 +234,7 @@ def hash_anchors(anchors: Mapping[int, str], until: int) -> str:
 
 
 def _append(cursor: Cursor, tenant: str, key: bytes, removal: Removal) -> None:
-    """Write a signed removal. It belongs to no conversation, so later removals do not empty it."""
+    """Write a signed removal entry. It belongs to no conversation, so that later removals do not empty it."""
     cursor.execute("SELECT number, link FROM heads WHERE tenant = ?", (tenant,))
     number, before = cursor.fetchone() or (0, ROOT)
     number, before, time, salt = number + 1, as_bytes(before), clock.time(), new_salts(1)
@@ -243,7 +248,7 @@ def _append(cursor: Cursor, tenant: str, key: bytes, removal: Removal) -> None:
 
 
 def read_removal(entry: Entry) -> Removal | None:
-    """Return the removal in an entry, or None if it is unreadable."""
+    """Return the removal that an entry records, or None if it is unreadable."""
     try:
         return _decode(entry.body or b"")
     except msgspec.MsgspecError:
@@ -251,7 +256,7 @@ def read_removal(entry: Entry) -> Removal | None:
 
 
 def signature_fault(entry: Entry, removal: Removal, before: bytes, key: bytes | None) -> str:
-    """Return why a removal cannot be trusted, or an empty string if its signature is correct."""
+    """Return why a removal cannot be trusted. Empty if its signature is correct."""
     where = f"the removal in entry {entry.number}"
     if not removal.signature:
         return f"{where} is not signed"
@@ -264,7 +269,7 @@ def signature_fault(entry: Entry, removal: Removal, before: bytes, key: bytes | 
 
 
 def emptied(entry: Entry, removal: Removal, *, after: int = 0) -> Iterable[int]:
-    """Return the entries that a removal lists as emptied, above a given number. All of them precede the removal."""
+    """Return the numbers, above a given number, of the entries that a removal lists as emptied. All precede it."""
     for first, last in removal.entries:
         yield from range(max(first, after + 1), min(last, entry.number - 1) + 1)
 
@@ -281,7 +286,7 @@ def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def last_folded(bodies: Iterable[bytes]) -> Folded | None:
-    """Return the last fold. `bodies` are the bodies of removals, newest first. Unreadable ones are skipped."""
+    """Return the last fold. `bodies` are the bodies of removal entries, newest first. Unreadable bodies are skipped."""
     for body in bodies:
         try:
             if (found := _decode(body).folded) is not None:

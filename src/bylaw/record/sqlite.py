@@ -17,19 +17,19 @@ except ImportError:  # Windows has no file locks of this kind.
     fcntl = None
 
 SETTINGS = {"journal_mode": "wal", "synchronous": "FULL"}
-"""Settings for durable commits. Benchmarks print them."""
+"""Settings that make commits durable. Benchmarks print them."""
 BUSY = 10.0
-"""How long to wait for another process that is writing, in seconds. The service is blocked meanwhile."""
+"""How long to wait for another process that is writing, in seconds. Meanwhile, the service is blocked."""
 WIPE = 200
-"""How long to wait for earlier readers before wiping removed data, in milliseconds."""
+"""How long to wait, in milliseconds, for readers to finish before removed data is wiped."""
 CACHE = 32_000
-"""A connection's cache size, in kilobytes."""
+"""The size of a connection's cache in kilobytes."""
 ROWS = 64
-"""The maximum number of rows per statement. Other threads may run between statements, so a batch should need few
-statements.
+"""The maximum number of rows per statement. A batch should need few statements, because other threads may run in
+between.
 """
 STATEMENTS = 4 * ROWS
-"""The number of cached prepared statements, one for each number of rows."""
+"""The number of prepared statements to cache. Each number of rows needs its own statement."""
 _making = threading.Lock()
 
 
@@ -39,7 +39,7 @@ class SqliteConnection(Connection):
     def __init__(self, path: str) -> None:
         self.name = path
         self._queue: int | None = None
-        """The lock file of the processes that wait to write."""
+        """The lock file by which processes queue for writing."""
         if path != ":memory:" and not Path(path).expanduser().parent.is_dir():
             hint = "create the folder, or choose another file"
             raise UsageError(f"`{path}` is in a folder that does not exist", hint=hint)
@@ -75,9 +75,10 @@ class SqliteConnection(Connection):
 
     @contextmanager
     def turn(self) -> Generator[None]:
-        """Wait until no other process is writing. A process that dies leaves the queue.
+        """Wait until no other process is writing.
 
-        Without the queue, SQLite makes waiting writers sleep for longer and longer intervals.
+        Without this queue, SQLite would let waiting writers sleep for longer and longer intervals. A process that dies
+        leaves the queue.
         """
         if fcntl is None or self.name == ":memory:":
             yield
@@ -97,7 +98,7 @@ class SqliteConnection(Connection):
 
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
         if _file_at(self._path) != self._file:
-            # Data written to a file that nobody can open would be lost.
+            # The open file is no longer at this path, so data written to it would be lost.
             raise UsageError("the file was moved, removed or replaced while it was in use", hint="restore the file")
         cursor = self.begin(writing=True)
         known = Known({}, {}, {})
@@ -130,10 +131,10 @@ class SqliteConnection(Connection):
         self._connection.rollback()
 
     def wipe(self) -> None:
-        """Truncate the write-ahead log, because it still contains removed data. The file itself no longer contains this
-        data.
+        """Truncate the write-ahead log, because it still contains removed data. The database file itself no longer
+        does.
         """
-        # A writer is waiting, so the wait for a reader must be short.
+        # Wait only briefly for readers, because a writer is waiting.
         self._connection.execute(f"PRAGMA busy_timeout = {WIPE}")
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY * 1000)}")
@@ -151,10 +152,10 @@ _NAMED = f"SELECT {COLUMNS} FROM entries WHERE tenant = ?1 AND id IN (SELECT val
 
 
 def _make(path: Path) -> None:
-    """Create the file if it is missing. Only its owner can read it.
+    """Create the file if it is missing, readable only by its owner.
 
-    An existing file is never opened, because closing it would release this process's locks on it. Another process could
-    then delete the write-ahead log.
+    An existing file is never opened here, because closing it would release this process's locks on it. Another process
+    could then delete the write-ahead log.
     """
     with _making, suppress(FileExistsError):
         try:
@@ -164,7 +165,7 @@ def _make(path: Path) -> None:
 
 
 def _file_at(path: str) -> tuple[int, int] | None:
-    """Return the identity of the file at a path, or None if there is no file."""
+    """Return a value that identifies the file at a path, or None if there is no file."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -173,7 +174,7 @@ def _file_at(path: str) -> tuple[int, int] | None:
 
 
 def _by_tenant(places: Iterable[Place]) -> dict[str, str]:
-    """Return the names for each tenant as a JSON list, which one statement can take whatever its length."""
+    """Return each tenant's names as a JSON list, so that one statement can take any number of them."""
     found: dict[str, list[str]] = {}
     for tenant, name in places:
         found.setdefault(tenant, []).append(name)

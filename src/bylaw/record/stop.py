@@ -1,8 +1,8 @@
 """Stops: a reviewer blocks the writes of an agent, tool, policy or tenant. A stop ends at a set time or when it is
 lifted.
 
-Stops are entries in the tenant's chain, in their own conversation. Every transaction reads the length of this
-conversation. If the length has changed since a decision was made, the decision is repeated.
+Stops are entries in the tenant's chain, in a conversation of their own. Every transaction reads the length of this
+conversation. If it has changed since a decision was made, the decision is repeated.
 """
 
 import uuid
@@ -17,23 +17,23 @@ from msgspec.structs import replace
 from bylaw.record.entry import Draft, Entry, is_altered
 
 STOPS = "bylaw/stops"
-"""The conversation that contains the entries about stops."""
+"""The id of the reserved conversation in which stops are logged."""
 Target = Literal["agent", "tool", "policy", "all"]
 LONGEST = 366 * 24 * 3600.0
 """The maximum duration of a stop, in seconds. Permanent rules belong in the pack."""
 WORDS = 500
-"""The maximum length of a reason or name."""
+"""The maximum length of a reason or name in characters."""
 
 
 class Stop(Struct, frozen=True, omit_defaults=True, tag="stop"):
-    """What a stop applies to, and when it ends."""
+    """A stop: whose writes it covers, what is decided about them, and when it ends."""
 
     id: str
     what: Target
     name: str
     """The name of the agent, tool or policy. Empty for `all`."""
     answer: Literal["ask", "deny"]
-    """The decision on stopped writes: ask a reviewer about each one, or deny all."""
+    """What is decided about the writes: ask a reviewer about each one, or deny all of them."""
     by: str
     reason: str
     until: float
@@ -59,22 +59,22 @@ class Lift(Struct, frozen=True, omit_defaults=True, tag="lift"):
 
 
 class Stopped(Struct, frozen=True, omit_defaults=True):
-    """A stop and, once it is lifted, who lifted it."""
+    """A stop and, if it was lifted, by whom."""
 
     stop: Stop
     lift: Lift | None = None
     warning: str = ""
-    """A warning for a new stop: no earlier call matches the stop."""
+    """A warning that no earlier call matches the new stop. Empty if one does."""
 
     def stands(self, now: float) -> bool:
         return self.lift is None and self.stop.stands(now)
 
 
 class Stops(Struct, frozen=True):
-    """A tenant's active stops, as of a certain entry. Lifted stops are left out."""
+    """A tenant's active stops when a certain entry was written. Lifted stops are left out."""
 
     revision: int = 0
-    """The number of entries about stops."""
+    """The number of entries about stops so far."""
     standing: tuple[Stop, ...] = ()
 
 
@@ -94,7 +94,7 @@ def stop_draft(tenant: str, step: Stop | Lift) -> Draft:
 
 
 def read_stops(entries: Iterable[Entry]) -> list[Stopped]:
-    """Return every stop in these entries in order. Raise ValueError if any entry was altered."""
+    """Return every stop in these entries, in order. Raises ValueError if an entry was altered."""
     found: dict[str, Stopped] = {}
     for entry in entries:
         if is_altered(entry) or entry.body is None:
@@ -110,5 +110,5 @@ def read_stops(entries: Iterable[Entry]) -> list[Stopped]:
 
 
 def standing(found: Sequence[Stopped], revision: int) -> Stops:
-    """Return the stops that have not been lifted. Callers must check whether they have expired."""
+    """Return the stops that have not been lifted. They may have expired, so callers must check."""
     return Stops(revision, tuple(each.stop for each in found if each.lift is None))

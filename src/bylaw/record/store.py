@@ -14,14 +14,14 @@ from bylaw.record.use import project_use
 
 
 class Store(Reading):
-    """A log in a database, for one thread at a time. `Journal` lets many threads share a transaction."""
+    """A log in a database, for one thread at a time. `Journal` lets many threads share each transaction."""
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
-        """Write the valid drafts in order and in one transaction. On return, they are on disk."""
+        """Write those drafts that can be written, in order and in one transaction. On return, they are on disk."""
         return [answer for answers in self.append_groups([[draft] for draft in drafts]) for answer in answers]
 
     def append_groups(self, groups: Sequence[Sequence[Draft]]) -> list[list[Entry | Conflict]]:
-        """Write groups of drafts. Each group is written as a whole or not at all."""
+        """Write groups of drafts. A group is written completely or not at all."""
         if not any(groups):
             return [[] for _ in groups]
         with self.lock:
@@ -35,10 +35,10 @@ class Store(Reading):
             return answers
 
     def remove(self, tenant: str, *, key: bytes, conversation: str | None = None, before: float | None = None) -> int:
-        """Empty the entries of a conversation, or of all conversations that ended before a given time. Return the
-        number of emptied entries.
+        """Empty the entries of one conversation, or of all conversations that ended before a given time.
 
-        The chain still verifies. An entry signed with `key` lists the emptied entries.
+        Return the number of emptied entries. The chain still verifies, because a new entry, signed with `key`, lists
+        the emptied entries.
         """
         with self.lock:
             with self._writing() as cursor:
@@ -47,9 +47,11 @@ class Store(Reading):
             return removed
 
     def fold(self, tenant: str, *, key: bytes, before: float, anchors: Iterable[Anchor]) -> Fold:
-        """Delete emptied entries before a given time, up to the last anchored entry. Verify the log first.
+        """Delete the emptied entries at the start of a chain, before a given time and up to the last entry with an
+        anchor.
 
-        The remaining chain still verifies. A signed entry contains the hash before the new start.
+        The caller must verify the log first. A signed entry records the hash before the new start, so the remaining
+        chain still verifies.
         """
         noted = {each.number: each.link for each in anchors if each.tenant == tenant}
         with self.lock, self._writing() as cursor:
@@ -57,7 +59,7 @@ class Store(Reading):
 
     @contextmanager
     def _writing(self) -> Generator[Cursor]:
-        """Run a writing transaction as a whole or not at all."""
+        """Run a writing transaction completely or not at all."""
         cursor = self.connection.begin(writing=True)
         try:
             yield cursor
@@ -80,10 +82,10 @@ _NOTHING = (0, ROOT)
 
 
 class _Batch:
-    """Turns drafts into entries. Each head and each length is read once and written once."""
+    """Turns the drafts of a batch into entries. Each chain head and length is read and written only once."""
 
     def __init__(self, cursor: Cursor, known: Known, size: int) -> None:
-        """`known` is the state of the drafts' tenants, conversations and keys in the log. `size` is the number of
+        """`known` is what the log contains for the drafts' tenants, conversations and keys. `size` is the number of
         drafts.
         """
         self._cursor = cursor
@@ -95,7 +97,7 @@ class _Batch:
         self._salted = 0
 
     def take_all(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
-        """Return the entries for a group of drafts. If one cannot be written, return a reason for each draft."""
+        """Return the entries for a group of drafts. If one cannot be written, return its reason for every draft."""
         if len(drafts) == 1:
             return [self.take(drafts[0])]
         heads, size = self._heads.copy(), len(self._rows)
@@ -118,7 +120,7 @@ class _Batch:
 
     def take(self, draft: Draft) -> Entry | Conflict:
         """Return the entry for a draft. For a retry, return the earlier entry. If the draft cannot be written, return
-        why.
+        the reason.
         """
         tenant, conversation, kind = draft.tenant, draft.conversation, draft.kind
         body, name = draft.body, draft.id or None

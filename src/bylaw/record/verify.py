@@ -1,7 +1,7 @@
 """Verifies a log: every entry must match its digest, and every link must follow from the previous link.
 
 Anyone who can write to the database can truncate a chain or delete a tenant. Anchors reveal such changes. An anchor
-records the end of each chain. It is stored outside the database: on another disk, in another account or on paper.
+records the end of each chain and is stored outside the database: on another disk, in another account or on paper.
 """
 
 import os
@@ -31,20 +31,22 @@ class Verified(Struct, frozen=True):
     tenant: str
     entries: int
     removed: int
-    """The number of entries without content. The chain still contains their hashes, and a signed entry lists them."""
+    """The number of entries whose content was removed. The chain still contains their hashes, and signed entries list
+    them.
+    """
     head: str
-    """The last hash. A copy stored elsewhere reveals a truncated log."""
+    """The last hash. If a copy is stored elsewhere, comparing it reveals a truncated log."""
     faults: tuple[str, ...]
     folded: int = 0
-    """The number of emptied entries that were deleted from the start."""
+    """The number of emptied entries that were deleted from the start of the chain."""
 
 
 def verify(
     store: Reading, tenant: str, *, head: str = "", anchors: Iterable[Anchor] = (), key: bytes | None = None
 ) -> Verified:
-    """Verify a tenant's chain from its first entry, in one snapshot. The log may be in use.
+    """Verify a tenant's chain from its first entry, in one snapshot. Other processes may use the log meanwhile.
 
-    The chain must contain the earlier hash `head`. Each anchor must match its entry. Removals must be signed with
+    The chain must contain the earlier hash `head`, each anchor must match its entry, and removals must be signed with
     `key`.
     """
     with store.at_one_moment():
@@ -61,7 +63,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
     fold = store.folded(tenant)
     start = fold.until if fold is not None else 0
     if fold is not None:
-        # The signature of the fold and its link to the next entry are checked below.
+        # The fold's signature, and its link to the next entry, are checked below.
         link, number = _hash(fold.link), start
         found_head = found_head or head == fold.link
         if fold.anchors != hash_anchors({each.number: each.link for each in noted}, start) and noted:
@@ -92,7 +94,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
                 faults.append(f"entry {number} of conversation `{entry.conversation}` is in the wrong position")
             lengths[entry.conversation] += 1
         elif entry.kind == "stop":
-            # Emptied stops still count, because decisions use the number of stops to notice changes.
+            # Emptied stops still count, because decisions recognise changes by the number of stops.
             lengths[STOPS] += 1
         if entry.kind == "approval" and not entry.is_removed and not wrong:
             apply_change(logged, entry)
@@ -139,7 +141,7 @@ def _as_range(run: tuple[int, int]) -> str:
 
 
 def _length_faults(found: Mapping[str, int], written: Mapping[str, int]) -> list[str]:
-    """Return the conversations with missing or additional entries."""
+    """Return the conversations that have too few or too many entries."""
     faults: list[str] = []
     for name in sorted({*found, *written}):
         here, said = found.get(name, 0), written.get(name)
@@ -151,7 +153,7 @@ def _length_faults(found: Mapping[str, int], written: Mapping[str, int]) -> list
 
 
 def _approval_faults(store: Reading, tenant: str, logged: Mapping[str, Approval]) -> list[str]:
-    """Return the rows in the table of approvals that contradict the entries. Also return missing rows."""
+    """Return the rows in the table of approvals that contradict the entries, and the rows that are missing."""
     try:
         rows = {row.id: row for row in store.approvals(tenant)}
     except msgspec.MsgspecError as error:
@@ -171,8 +173,8 @@ def _faults(entry: Entry, before: bytes) -> list[str]:
 
 
 def checked(store: Reading, tenant: str, approvals: Iterable[Approval]) -> tuple[dict[str, Approval], dict[str, str]]:
-    """Return two mappings by id: the approvals that match their conversations' entries, and explanations for the other
-    approvals.
+    """Return two mappings by id: the approvals that match the entries of their conversations, and what is wrong with
+    the others.
     """
     right: dict[str, Approval] = {}
     wrong: dict[str, str] = {}
@@ -206,7 +208,7 @@ def apply_change(logged: dict[str, Approval], entry: Entry) -> None:
 
 
 def _differs(row: Approval, logged: Approval | None) -> str:
-    """Return how an approval's row differs from the entries, or an empty string.
+    """Return how an approval's row differs from the entries. Empty if it does not.
 
     Earlier versions stored only the last change of a finished approval, without times.
     """
@@ -228,9 +230,9 @@ def _differs(row: Approval, logged: Approval | None) -> str:
 
 
 OFTEN = 300.0
-"""The time between two anchors, in seconds."""
+"""The time from one anchor to the next, in seconds."""
 AGAIN = 10.0
-"""The time until a retry after a failure, in seconds."""
+"""The time from a failure to the next attempt, in seconds."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -238,7 +240,7 @@ _decode = msgspec.json.Decoder(Anchor).decode
 
 
 def beside(where: str) -> Path:
-    """Return the anchor file of a log: a file next to the log or, for a database server, in the current folder."""
+    """Return the path of a log's anchor file: next to the log or, for a database server, in the current folder."""
     if "://" in where:
         return Path(f"{Path(urlsplit(where).path).name or 'decisions'}.anchors")
     return Path(f"{Path(where).expanduser()}.anchors")
@@ -254,7 +256,7 @@ def read_anchors(path: Path) -> list[Anchor]:
         try:
             found.append(_decode(line))
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            # A crash may have truncated the last line. The next anchor starts a new line.
+            # A crash may have truncated the last line, which is then ignored. The next anchor starts a new line.
             if number < len(lines):
                 hint = "restore the file, or delete the line if you know why it is broken"
                 raise UsageError("is not an anchor", place=f"{path}:{number}", hint=hint) from None
@@ -262,8 +264,9 @@ def read_anchors(path: Path) -> list[Anchor]:
 
 
 def write_anchors(store: Store, path: Path, known: dict[str, int]) -> list[Anchor]:
-    """Write an anchor for each chain with new entries. `known` contains each chain's last anchored entry and is
-    updated.
+    """Write an anchor for each chain that has new entries.
+
+    `known` contains the last anchored entry of each chain and is updated.
     """
     now = time.time()
     made = [
@@ -272,12 +275,12 @@ def write_anchors(store: Store, path: Path, known: dict[str, int]) -> list[Ancho
         if known.get(tenant) != number
     ]
     if not made and not os.access(path if path.exists() else path.parent, os.W_OK):
-        # Report this error before the first anchor is due.
+        # Try to write now, so that an error is reported before the first anchor is due.
         raise UsageError("cannot be written", place=str(path))
     if made:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with open(descriptor, "ab") as stream:
-            # Start a new line after a truncated one.
+            # If the last line was truncated, start a new one.
             stream.write(b"".join([b"\n" if _is_cut(path) else b"", *(_encode(each) + b"\n" for each in made)]))
             stream.flush()
             os.fsync(stream.fileno())
@@ -295,7 +298,7 @@ def _is_cut(path: Path) -> bool:
 
 
 class Anchoring:
-    """Writes anchors at intervals in a separate thread, and once more when the thread ends."""
+    """Writes anchors at intervals in a thread, and once more when the thread ends."""
 
     def __init__(
         self,
@@ -306,7 +309,7 @@ class Anchoring:
         often: float = OFTEN,
         failing: Callable[[bool], None] = lambda is_failing: None,
     ) -> None:
-        """After each attempt, `failing` is called: with True if the attempt failed, and with False if it succeeded."""
+        """`failing` is called after each attempt, with True if the attempt failed and False if it succeeded."""
         self._where, self._path, self._tell, self._often, self._failing = where, path, tell, often, failing
         self._known: dict[str, int] = {}
         self._ended = threading.Event()

@@ -1,7 +1,7 @@
 """The routes of the service: decisions, events, approvals, AuthZEN, health, metrics and OpenAPI.
 
-Without keys, only programs on the same machine may use the service. A web page in a local browser could send requests
-too, so `Origin` and `Host` are checked.
+Without keys, only programs on the same machine may use the service. Because a web page in a local browser could send
+requests too, `Origin` and `Host` are checked.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -59,7 +59,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 def is_from_here(headers: Headers) -> bool:
-    """Whether the request is addressed to this machine and does not come from another machine's web page."""
+    """Whether the request is addressed to this machine and was not sent by another machine's web page."""
     for name, value in headers:
         if name == b"host" and not _HERE.fullmatch(value):
             return False
@@ -69,27 +69,29 @@ def is_from_here(headers: Headers) -> bool:
 
 
 def is_json(headers: Headers) -> bool:
-    """Whether the body is declared as JSON. Web pages could send other types without a preflight request."""
+    """Whether the body is declared as JSON. Other types are not accepted, because web pages can send them without a
+    preflight request.
+    """
     return any(name == b"content-type" and _JSON.fullmatch(value) is not None for name, value in headers)
 
 
 LARGEST = 1 << 20
-"""The maximum size of a request in bytes."""
+"""The maximum size of a request body in bytes."""
 
 SHARE_AFTER = 0.25
-"""The number of seconds until other workers see a worker's counts."""
+"""How often a worker shares its counts with other workers, in seconds."""
 
 T = TypeVar("T")
 Answer = Callable[[str, Any], Awaitable[Any]]
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 GONE = 499
-"""The recorded status if the client closed the connection. It is never sent."""
+"""The status that is recorded if the client closed the connection. It is never sent."""
 APPROVALS = "/v1/approvals"
-"""Only reviewers may answer approvals here. Any key of the tenant may list them."""
+"""The route for approvals. Only reviewers may answer approvals; any key of the tenant may list them."""
 STOPS = "/v1/stops"
-"""Only reviewers may add and lift stops here. Any key of the tenant may list them."""
+"""The route for stops. Only reviewers may add and lift stops; any key of the tenant may list them."""
 INSTRUCTIONS = "/v1/instructions"
-"""Returns text for an agent's system prompt."""
+"""The route that returns text for an agent's system prompt."""
 ELSEWHERE = (
     "without keys, the service answers only local programs that use this machine's own name; it does not answer"
     " web pages"
@@ -102,7 +104,7 @@ _STATUSES = {"waiting", "approved", "rejected", "expired", "used"}
 
 
 class Service:
-    """The service as an ASGI application for one desk."""
+    """The service as an ASGI application. The desk makes the decisions."""
 
     def __init__(
         self,
@@ -122,18 +124,16 @@ class Service:
         self.desk = desk
         self.webhook = webhook
         self._pages = pages
-        """The web pages, if any. `is_page` recognises their paths."""
+        """The web pages, or None. `is_page` recognises their paths."""
         self._is_page = is_page
         self._url = url
-        """The public URL. It is used instead of the client's `Host`, which could direct other clients to
-        another site.
-        """
+        """The public URL. It replaces the client's `Host`, which could direct other clients to another site."""
         self.tracing = tracing
         self._board = board
         self._anchors = anchors or Failing()
         self._worker = worker
         self._has_unshared_counts = False
-        """Whether there are counts that the other workers do not have yet."""
+        """Whether this worker has counts that it has not shared with the other workers yet."""
         if board is not None and (before := board.read(worker)) is not None:
             desk.metrics.add(before)
         self._keys = keys
@@ -161,12 +161,12 @@ class Service:
             Route(authzen.CONFIGURATION, self._configuration, methods=["GET"]),
         ]
         self._rest = Starlette(routes=routes, exception_handlers={404: _not_here, 405: _not_here})
-        # A redirect from `/health/` would contain the client's host name.
+        # A redirect from `/health/` would repeat the client's host name.
         self._rest.router.redirect_slashes = False
         self.routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request. Requests that agents are waiting for take the fastest code path."""
+        """Handle a request. The requests for which agents wait take the fastest path through the code."""
         if not self._keys and scope["type"] == "http" and not is_from_here(scope["headers"]):
             await respond(send, 403, _encode(refusal(ELSEWHERE)))
         elif scope["type"] == "http" and scope["method"] == "POST" and (post := self._posts.get(scope["path"])):
@@ -179,8 +179,8 @@ class Service:
     async def answered(
         self, path: str, header: str, body: bytes | None, answer: Answer, role: Role | None = None
     ) -> tuple[int, bytes]:
-        """Return the status and body of a response to a request. The key must have the right role. If the body is None,
-        it was too large.
+        """Return the status and body of the response to a request. The key must have the right role. A body of None was
+        too large.
         """
         key = key_of(header, self._keys) if self._keys else None
         if self._keys and key is None:
@@ -210,7 +210,7 @@ class Service:
         return replace(own, commits=own.commits + self.desk.log.journal.commits, sessions=self.desk.open_sessions)
 
     async def _decide(self, tenant: str, request: DecideRequest) -> DecideAnswer:
-        """Decide, and report the decisions to traces and the webhook."""
+        """Decide, and report the decisions to the traces and the webhook."""
         started = time.perf_counter()
         answer = await self.desk.decide(tenant, request)
         self.desk.metrics.took(time.perf_counter() - started)
@@ -243,7 +243,7 @@ class Service:
         answers: list[authzen.Evaluated] = []
         is_told = False
         for evaluation in asked.each():
-            # Record the events once, even if several evaluations share them.
+            # Several evaluations may share these events, so record them only once.
             is_shared = evaluation.context is asked.context
             try:
                 request = authzen.request_of(
@@ -259,7 +259,9 @@ class Service:
         return authzen.EvaluatedAll(answers)
 
     def _get(self, path: str, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
-        """Return an endpoint. `answer` takes the tenant and the query parameters."""
+        """Return an endpoint that responds with the result of `answer`, which takes the tenant and the query
+        parameters.
+        """
 
         async def get(request: Request) -> Response:
             bearer, query = bearer_of(request.headers.raw), request.query_params
@@ -304,12 +306,12 @@ class Service:
         return Response(told + await self._waiting_told(tenant), media_type=PROMETHEUS)
 
     async def _waiting_told(self, tenant: str | None) -> str:
-        """Return the gauges for waiting calls: the number of calls, and the age of the oldest in seconds."""
+        """Return the gauges for waiting calls as text: the number of calls, and the age of the oldest in seconds."""
         try:
             async with asyncio.timeout(PATIENCE):
                 count, since = await asyncio.to_thread(self.desk.log.waiting, tenant, time.time())
         except (BylawError, TimeoutError):
-            # Another gauge reports that the log is unavailable.
+            # Another gauge shows that the log is unavailable.
             return ""
         return waiting_text(tenant, count, max(0.0, time.time() - since) if count else 0.0)
 
@@ -367,13 +369,13 @@ class _Post:
     def _read(self, body: bytes) -> Any:
         given = self._decode(body)
         if twice := repeated_key(body):
-            # The tool might use either value.
+            # The tool might use either of the two values.
             raise BadRequest(f"`{twice}` appears twice in one object")
         return given
 
 
 async def _outcome(answering: Awaitable[T], failed: Callable[..., T]) -> T:
-    """Return the outcome of one request in a batch. An error does not affect the other requests."""
+    """Return the outcome of one request in a batch. An error in one request does not affect the others."""
     try:
         return await answering
     except WRONG as error:
@@ -391,7 +393,7 @@ async def respond(send: Send, status: int, told: bytes, number: bytes = b"") -> 
 
 
 async def _body(receive: Receive, largest: int) -> bytes | None:
-    """Read the body. If it is too large, stop and return None."""
+    """Read and return the body. If it is too large, stop reading and return None."""
     parts: list[bytes] = []
     size = 0
     while True:

@@ -1,7 +1,9 @@
 """AuthZEN 1.0 evaluations: may this subject perform this action on this resource? The action is the tool call.
 
-https://openid.net/specs/authorization-api-1_0.html. `action.name` is the tool and `action.properties` contains its
-arguments. `context.conversation` names the conversation; `context.events` may list earlier events.
+https://openid.net/specs/authorization-api-1_0.html
+
+`action.name` is the tool, and `action.properties` contains its arguments. `context.conversation` names the
+conversation, and `context.events` may list earlier events.
 """
 
 from typing import Annotated, Any, Literal
@@ -15,13 +17,15 @@ from bylaw.service.request import MANY, BadRequest, DecideAnswer, DecideRequest,
 
 CONFIGURATION = "/.well-known/authzen-configuration"
 AGENT = "agent"
-"""The type of a subject that acts for someone else. Any other subject is the conversation's principal."""
+"""The type of a subject that is an agent acting for someone else. A subject of any other type is the conversation's
+principal.
+"""
 EVALUATION = "/access/v1/evaluation"
 EVALUATIONS = "/access/v1/evaluations"
 
 
 class Subject(Struct, frozen=True):
-    """The subject of an evaluation."""
+    """Who wants to perform the action: the principal or an agent."""
 
     type: str
     id: str
@@ -29,14 +33,14 @@ class Subject(Struct, frozen=True):
 
 
 class Action(Struct, frozen=True):
-    """The action: a tool call."""
+    """The action: a call to the tool `name`."""
 
     name: str
     properties: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 class Resource(Struct, frozen=True):
-    """The resource. Its properties are additional arguments."""
+    """The resource of the action. Its properties are additional arguments of the call."""
 
     type: str
     id: str
@@ -44,13 +48,13 @@ class Resource(Struct, frozen=True):
 
 
 class Circumstances(Struct, frozen=True):
-    """`context` of a request; unknown members are ignored."""
+    """The `context` of an evaluation. Unknown members are ignored."""
 
     conversation: str = ""
     events: Annotated[list[Event], Meta(max_length=MANY)] = field(default_factory=list[Event])
     call_id: str = ""
     agent: str = ""
-    """The acting agent, if it is acting for another person (the subject)."""
+    """The agent that acts for the subject, if the subject is a person."""
 
 
 class Evaluation(Struct, frozen=True):
@@ -63,7 +67,7 @@ class Evaluation(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """One of several evaluations. Missing members come from the request."""
+    """One of several evaluations. Members that are missing are taken from the whole request."""
 
     subject: Subject | UnsetType = UNSET
     action: Action | UnsetType = UNSET
@@ -72,7 +76,7 @@ class Asked(Struct, frozen=True):
 
 
 class Options(Struct, frozen=True):
-    """Whether to make all evaluations, or to stop at the first denial or permission."""
+    """Whether to make all evaluations or to stop at the first denial or at the first permission."""
 
     evaluations_semantic: Literal["execute_all", "deny_on_first_deny", "permit_on_first_permit"] = "execute_all"
 
@@ -87,7 +91,7 @@ class Evaluations(Asked, frozen=True):
     options: Options = Options()
 
     def each(self) -> list[Evaluation]:
-        """Return all evaluations with defaults applied. Raise an error if one is incomplete."""
+        """Return all evaluations with the defaults applied. Raises an error if an evaluation is incomplete."""
         return [self._whole(each, f" of evaluation {number}") for number, each in enumerate(self.evaluations)]
 
     def alone(self) -> Evaluation:
@@ -111,7 +115,7 @@ class Evaluated(Struct, frozen=True):
 
 
 class EvaluatedAll(Struct, frozen=True):
-    """The responses in order, up to the last evaluation."""
+    """One response per evaluation, in order. The last one is that of the last evaluation made."""
 
     evaluations: list[Evaluated] | UnsetType = UNSET
     decision: bool | UnsetType = UNSET
@@ -127,7 +131,7 @@ class Configuration(Struct, frozen=True):
 
 
 def configuration(url: str) -> Configuration:
-    """Return the discovery document of a service at a URL."""
+    """Return the discovery document of the service at a URL."""
     base = url.rstrip("/")
     return Configuration(url, base + EVALUATION, base + EVALUATIONS)
 
@@ -149,7 +153,7 @@ def evaluated(answer: DecideAnswer) -> Evaluated:
 
 
 def refused(status: int, told: Failure) -> Evaluated:
-    """Return a denial, with the reason, for an evaluation that could not be decided."""
+    """Return a denial for an evaluation that could not be decided, with the reason."""
     error = {"status": status, "code": told.error.code, "message": told.error.message}
     return Evaluated(False, {"reason_user": {"en": told.error.message}, "error": error})
 

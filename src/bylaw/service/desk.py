@@ -1,4 +1,4 @@
-"""Decides the calls of all tenants. Each tenant has its own shield. All shields share a pack and a log."""
+"""Decides the calls of all tenants. Each tenant has its own shield, but all shields share a pack and a log."""
 
 import asyncio
 import time
@@ -47,13 +47,13 @@ from bylaw.text.cost import TooCostly
 from bylaw.trace.event import Card
 
 SESSIONS = 10_000
-"""The maximum number of sessions in memory. Others are read from the log on demand."""
+"""The maximum number of sessions in memory. Any other session is read from the log when it is needed."""
 WRONG = (BylawError, msgspec.MsgspecError, UnicodeError, RecursionError)
-"""Errors that reject a request or prevent a response."""
+"""Errors that are answered with an error response."""
 TOGETHER_ASKING = 200
-"""The number of concurrent requests per tenant, if requests may wait for a model or a tool."""
+"""The number of concurrent requests per tenant if requests may wait for a model or a host tool."""
 PATIENCE = 2.0
-"""After this many seconds without a response, the log is considered unresponsive."""
+"""A log that does not respond for this many seconds counts as unresponsive."""
 NO_NAME = "the request names no conversation, so earlier events are unknown"
 
 
@@ -81,14 +81,14 @@ class Desk:
         self._sessions: OrderedDict[tuple[str, str], LiveSession] = OrderedDict()
         self._most = sessions
         self._probe: asyncio.Task[list[Entry]] | None = None
-        """The current test of the log, if one is running."""
+        """The test of the log that is currently running, or None."""
 
     @property
     def open_sessions(self) -> int:
         return len(self._sessions)
 
     async def decide(self, tenant: str, request: DecideRequest) -> DecideAnswer:
-        """Decide each call. On return, the decisions are on disk."""
+        """Decide each call of a request. On return, the decisions are on disk."""
         calls = request.asked()
         self._refuse_if_blocked()
         if request.messages is not None:
@@ -114,7 +114,9 @@ class Desk:
     async def _taken(
         self, tenant: str, request: DecideRequest | EventsRequest, calls: Sequence[TurnCall]
     ) -> tuple[LiveSession, list[Decision]]:
-        """Record a request's events and decide its calls. A different principal gets a separate conversation."""
+        """Record a request's events and decide its calls. If the principal is another one, this happens in a separate
+        conversation.
+        """
         name, context = request.conversation, request.context
         for each in (name, linked(name, context)) if name and context else (name,):
             session = self._session(tenant, each, context, request.agent)
@@ -140,7 +142,7 @@ class Desk:
         self._refuse_if_blocked()
         name, context = request.conversation or request.home, request.context
         if context and request.home == linked(name, context):
-            # The person who answers has a separate conversation. Hosts do not need to know its name.
+            # The person who answers has a separate conversation, whose name hosts do not need to know.
             name = request.home
         session = self._session(tenant, name, context, request.agent)
         try:
@@ -156,12 +158,12 @@ class Desk:
         except BaseException:
             self._discard(session)
             raise
-        # If the host keeps the history, other conversations use the card too. They read the answer from the log.
+        # If the host keeps the history, later requests look for the card's answer in the log.
         self._sessions.pop((tenant, session.id), None)
         return ConfirmAnswer(session.id, request.card, request.answer)
 
     async def approvals(self, tenant: str, status: Status | None) -> Approvals:
-        """Return the approvals that a tenant's agents have requested."""
+        """Return the approvals that were requested by a tenant's agents."""
         return Approvals(*await asyncio.to_thread(lambda: self.log.supported(tenant, status=status)))
 
     async def answer(self, tenant: str, given: ApprovalAnswer) -> Approval:
@@ -173,7 +175,7 @@ class Desk:
         return StopList([each for each in found if every or each.stands(time.time())])
 
     async def stop(self, tenant: str, given: StopRequest) -> Stopped:
-        """Add or lift a stop. On return, the change is in effect."""
+        """Add or lift a stop. On return, it applies."""
         given.check(self.pack)
 
         def done() -> Stopped:
@@ -187,14 +189,14 @@ class Desk:
         return await asyncio.to_thread(done)
 
     async def log_fault(self) -> str:
-        """Return why the log cannot be read or written now, or an empty string."""
+        """Return why the log cannot be read or written now. Empty if it can."""
         if blocked := self._blocked():
             return blocked
         if fault := self.log.journal.fault:
             return fault
         try:
             if self._probe is None or self._probe.done():
-                # If a test hangs, do not start another.
+                # If a test does not return, do not start another.
                 self._probe = asyncio.create_task(asyncio.to_thread(self.log.conversation, "", ""))
             await asyncio.wait_for(asyncio.shield(self._probe), PATIENCE)
         except TimeoutError:
@@ -204,12 +206,12 @@ class Desk:
         return ""
 
     def _blocked(self) -> str:
-        """Return why the log cannot be written now, or an empty string."""
+        """Return why the log cannot be written now. Empty if it can."""
         seconds = self.log.journal.waits_for
         return f"`{self.log.name}` has not finished writing after {seconds:.0f} seconds" if seconds > PATIENCE else ""
 
     def _refuse_if_blocked(self) -> None:
-        """Raise an error if the log is blocked, because the caller would wait in vain."""
+        """Raise an error if the log cannot be written, because the caller would wait in vain."""
         if blocked := self._blocked():
             raise LogError(blocked)
 
@@ -241,20 +243,22 @@ class Desk:
         return session
 
     def _discard(self, session: LiveSession) -> None:
-        """Discard the conversation that a rejected request would have started."""
+        """Discard the conversation that a rejected request would have begun."""
         place = (session.shield.tenant, session.id)
         if not session.has_begun and self._sessions.get(place) is session:
             del self._sessions[place]
 
 
 def _home(conversation: str, card: Card | str | None) -> str:
-    """Return the conversation that contains a decision or its card. The card may come from an earlier conversation."""
+    """Return the conversation that contains a decision or its card, because the card may come from an earlier
+    conversation.
+    """
     name = card.id if isinstance(card, Card) else card
     return name.rpartition("/")[0] if name else conversation
 
 
 def failure(error: Exception) -> tuple[int, Failure]:
-    """Return the response to an error. No call in the request was decided."""
+    """Return the response to an error. It states that no call in the request was decided."""
     if not isinstance(error, BylawError):
         return 400, refusal(f"the request cannot be read: {error}")
     status = 400

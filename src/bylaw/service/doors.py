@@ -1,8 +1,8 @@
-"""Limits the time, size and connections of unauthenticated clients.
+"""Limits the time, size and connections of clients before they are authenticated.
 
-uvicorn's httptools protocol limits neither the size of a request's head nor the time for sending it. This protocol
-rejects a head that is too large (431) or too slow (408), and a body that is too slow. It also limits the connections
-per client (429).
+uvicorn's httptools protocol limits neither the size of a request's head (its request line and headers) nor the time for
+sending it. This protocol rejects a head that is too large (431) or too slow (408), and a body that is too slow. It also
+limits the number of connections per client (429).
 """
 # pyright: basic, reportMissingImports=false
 
@@ -17,32 +17,32 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
 class Limits(Struct, frozen=True):
-    """Limits per client."""
+    """The limits that apply to each client."""
 
     head: int = 1 << 16
-    """The maximum size of a request's head in bytes."""
+    """The maximum size of a request's head (request line and headers) in bytes."""
     headers: int = 100
     """The maximum number of headers."""
     head_seconds: float = 10.0
-    """The time limit for the head, in seconds. It starts with the connection or, for later requests, with the first
-    byte.
+    """The time limit for the head, in seconds. For the first request it starts with the connection, for later ones with
+    the first byte.
     """
     body_seconds: float = 30.0
     """The time limit for the body in seconds."""
     connections: int = 512
-    """The number of connections per address and worker. All clients behind a proxy have the same address."""
+    """The maximum number of connections per address and worker. All clients behind one proxy have the same address."""
 
 
 Part = Literal["head", "body"]
-"""The current part of a request."""
+"""The part of a request that the client is sending."""
 
 
 class _TooMuch(Exception):
-    """The head is too large."""
+    """Raised if the head is too large."""
 
 
 def protocol(limits: Limits) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol with these limits, for use as `uvicorn.Config(http=...)`."""
+    """Return uvicorn's protocol class with these limits added, for `uvicorn.Config(http=...)`."""
     taken: Counter[str] = Counter()
 
     class Door(HttpToolsProtocol):
@@ -77,7 +77,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
             if self._part == "head" and self._size > limits.head:
                 self._refuse_head()
             elif self._part is not None and self._timer is None:
-                # Most requests arrive in one piece and need no timer.
+                # Most requests arrive in one piece, so they need no timer.
                 self._expect(self._part)
 
         def on_message_begin(self) -> None:
@@ -87,7 +87,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
         def on_headers_complete(self) -> None:
             size = len(self.url) + sum(map(len, chain(*self.headers))) + 4 * len(self.headers)
             if size > limits.head or len(self.headers) > limits.headers:
-                # If the parser continued, the request would be handled anyway.
+                # Stop the parser, because otherwise the request would be handled anyway.
                 self._refuse_head()
                 raise _TooMuch
             self._stop()
@@ -116,7 +116,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
                 self._timer = None
 
         def _refuse(self, status: int, why: str) -> None:
-            """Close the connection. Send the reason first, unless a response has started."""
+            """Close the connection. If no response has started, send the reason first."""
             self._stop()
             cycle = self.cycle
             if not self.transport.is_closing() and (

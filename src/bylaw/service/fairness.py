@@ -13,42 +13,42 @@ from typing import TypeVar
 from bylaw.text.cost import Cost
 
 LARGE = 16 * 1024
-"""During a request with at least this many bytes, the tenant's work runs in the separate thread."""
+"""A request of at least this many bytes is large. While it is handled, the tenant's work runs in the separate thread.
+"""
 SLOW = 0.01
-"""Work is considered slow after this many CPU seconds."""
+"""Work that takes more than this many CPU seconds is slow."""
 SPARE = 0.05
-"""How much slow work a tenant may do in the loop, in CPU seconds. Any work may be slow once, for example during a
-garbage collection.
+"""How many CPU seconds of slow work a tenant may do in the loop. It is not 0, because any work may be slow once, for
+example during a garbage collection.
 """
 SHARE = 20
-"""Slow work no longer counts after this multiple of its duration. It therefore takes at most a twentieth of the loop's
-time.
+"""Slow work is forgotten after this multiple of its duration, so that it takes at most a twentieth of the loop's time.
 """
 ACTIVE = 1.0
-"""For this many seconds after its last request, a tenant is considered active."""
+"""A tenant is active for this many seconds after its last request."""
 TOGETHER = 2
-"""The number of concurrent requests per tenant while other tenants are active."""
+"""The number of concurrent requests that each tenant may have while other tenants are active."""
 
 Found = TypeVar("Found")
 
 
 class Scheduler:
-    """Decides where each tenant's work runs, and in which order."""
+    """Decides where and in which order the tenants' work runs."""
 
     def __init__(self, together: int = TOGETHER) -> None:
-        """Allow `together` concurrent requests per tenant while other tenants are active."""
+        """While other tenants are active, each tenant may have `together` concurrent requests."""
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="bylaw-beside")
         self._gates = defaultdict[str, asyncio.Semaphore](partial(asyncio.Semaphore, together))
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """Tenants take turns in the thread. Only one request per tenant waits for it."""
+        """A lock per tenant, so that only one request of a tenant waits for the thread and the tenants take turns."""
         self._large: Counter[str] = Counter()
         self._paid_at: dict[str, float] = {}
-        """When each tenant's slow work will no longer count."""
+        """For each tenant, the time at which its slow work will be forgotten."""
         self._asked: OrderedDict[str, float] = OrderedDict()
-        """The time of each tenant's last request. The most recent is last."""
+        """The time of each tenant's last request, ordered from oldest to newest."""
 
     async def request(self, tenant: str, size: int, answer: Callable[[], Awaitable[Found]]) -> Found:
-        """When it is the tenant's turn, answer a request of `size` bytes."""
+        """Handle a request of `size` bytes by calling `answer` when it is the tenant's turn."""
         self._asked[tenant] = time.monotonic()
         self._asked.move_to_end(tenant)
         is_large = size >= LARGE
@@ -61,10 +61,10 @@ class Scheduler:
                 self._large[tenant] -= is_large
 
     async def run(self, tenant: str, work: Callable[[], Found], *, is_large: bool = False) -> Found:
-        """Run a tenant's work in the loop or in the thread."""
+        """Run a tenant's work, in the loop or in the thread."""
         if is_large or self._moves(tenant):
             async with self._turns[tenant]:
-                # The earlier large or slow work may have ended by now.
+                # Earlier large or slow work may have ended since.
                 if is_large or self._moves(tenant):
                     loop, context = asyncio.get_running_loop(), copy_context()
                     return await loop.run_in_executor(

@@ -1,4 +1,4 @@
-"""API keys. Each key has a tenant and a role. Only the hash of a key is stored."""
+"""API keys. Each key has a tenant and a role. Only hashes of keys are stored."""
 
 import hashlib
 import secrets
@@ -15,14 +15,15 @@ from bylaw.text.visible import visible
 
 PREFIX = "bylaw_"
 NO_KEY = "-"
-"""Replaces the hash of a key if only a proxy identifies the person."""
+"""Takes the place of the hash of a key for a person who is identified only by a proxy."""
 LOOK = 1.0
-"""The number of seconds between checks of a key file."""
+"""How often the key file is checked for changes, in seconds."""
 
 Role = Literal["decide", "approve", "review", "view"]
-"""A key's role: an agent's decisions and events (`decide`), a reviewer's approvals and stops (`approve`), notes and
-drafts (`review`), or reading (`view`). No key has both `decide` and `approve`, so an agent cannot approve its own
-calls.
+"""What the holder of a key may do.
+
+`decide`: send an agent's events and get decisions. `approve`: answer approvals and add stops. `review`: write notes and
+drafts. `view`: read. No key has both `decide` and `approve`, so an agent cannot approve its own calls.
 """
 
 
@@ -32,11 +33,11 @@ class Key(Struct, frozen=True):
     tenant: str
     role: Role = "decide"
     name: str = ""
-    """The holder's name in the log."""
+    """The holder's name, as written to the log."""
 
 
 def new_key() -> str:
-    """Generate a key. It is long enough that its hash needs no salt."""
+    """Return a new random key. It is so long that its hash needs no salt."""
     return PREFIX + secrets.token_urlsafe(32)
 
 
@@ -54,10 +55,10 @@ def key_line(tenant: str, key: str, role: Role = "decide", name: str = "") -> st
 
 
 def read_keys(path: Path) -> dict[str, Key]:
-    """Read a key file and return its keys by their hashes.
+    """Read a key file and return its keys, keyed by their hashes.
 
-    Each line has a tenant and the hash of a key. A person's line also has a role and a name. If only a proxy identifies
-    the person, `-` replaces the hash.
+    Each line has a tenant and the hash of a key. A person's line also has a role and a name. If the person is
+    identified only by a proxy, the line has `-` in place of the hash.
     """
     found: dict[str, Key] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -68,7 +69,7 @@ def read_keys(path: Path) -> dict[str, Key]:
             words.append("decide")
         is_hash = len(words) in (3, 4) and len(words[1]) == 64 and not set(words[1]) - set("0123456789abcdef")
         if len(words) == 4 and words[1] == NO_KEY:
-            # No key matches this, because hashes have a different form.
+            # Hashes have a different form, so no key ever matches this.
             words[1], is_hash = f"{NO_KEY} {words[0]} {words[3]}", True
         role = next((each for each in get_args(Role) if each == words[2]), None)
         if not is_hash or role is None or (len(words) == 4 and role == "decide"):
@@ -85,7 +86,7 @@ def read_keys(path: Path) -> dict[str, Key]:
 
 
 class KeyFile(Mapping[str, Key]):
-    """The current keys in a file. A key becomes invalid as soon as it is removed from the file."""
+    """The current keys in a file. A key is invalid as soon as it is removed from the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -105,7 +106,7 @@ class KeyFile(Mapping[str, Key]):
         return len(self._keys)
 
     def _look(self) -> None:
-        """Reload the file if it has changed. If it is unreadable, the last known keys stay valid."""
+        """Reload the file if it has changed. If it cannot be read, the last known keys remain valid."""
         self._looked = time.monotonic()
         stamp = self._stamp()
         if stamp == self._seen:
@@ -125,28 +126,31 @@ class KeyFile(Mapping[str, Key]):
 
 
 def bearer_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """Return the request's `Authorization` header. If there are two, return an empty string, because a gateway might
-    have checked the other header.
+    """Return the request's `Authorization` header.
+
+    If there is more than one, return an empty string, because a gateway may have checked a different one from the one
+    read here.
     """
     found = [value for name, value in headers if name.lower() == b"authorization"]
     return found[0].decode("latin-1") if len(found) == 1 else ""
 
 
 def key_of(header: str, keys: Mapping[str, Key]) -> Key | None:
-    """Return the key in an `Authorization` header, or None if it is unknown."""
+    """Return the key that an `Authorization` header contains, or None if the key is unknown."""
     scheme, _, key = header.partition(" ")
     return keys.get(hash_of(key.strip())) if scheme.lower() == "bearer" else None
 
 
 def person_named(name: str, keys: Mapping[str, Key]) -> Key | None:
-    """Return the person with this name. Return None if there is none or if there are several."""
+    """Return the key of the person with this name. None if no person, or more than one, has the name."""
     found = {key for key in keys.values() if name and key.name == name and key.role != "decide"}
     return found.pop() if len(found) == 1 else None
 
 
 def holder_of(header: str, keys: Mapping[str, Key], said: str) -> str:
-    """Return the name of the person who answers: the key's name or, if it has none, the start of its hash. Without
-    keys, return the given name.
+    """Return the name under which an answer is logged.
+
+    It is the name of the key or, if the key has none, the start of its hash. Without keys, it is the given name.
     """
     key = key_of(header, keys)
     if key is None:

@@ -1,10 +1,8 @@
-"""Service counters in Prometheus's text format, and optional OpenTelemetry spans.
+"""Counts requests and decisions for Prometheus (in its text format), and optionally writes OpenTelemetry spans.
 
-Workers share their counts in memory, so that each worker can report totals. A restarted worker continues with its last
-counts.
-
-Each request has one span with an event per decision. This requires the `otel` extra. The host chooses the provider and
-the exporter: `opentelemetry-instrument bylaw serve ...`. Spans contain no message text.
+Workers share their counts in memory, so that each worker can report totals. A worker that restarts continues with its
+last counts. Each request has one span, with an event per decision. Spans require the `otel` extra and contain no
+message text. The host chooses the provider and the exporter: `opentelemetry-instrument bylaw serve ...`.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -31,18 +29,18 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
 class Metrics(Struct):
-    """The counts of the service or of one worker, since its start. Only one thread writes them."""
+    """The counts of one worker, or of the whole service, since it started. Only one thread may write them."""
 
     decisions: dict[tuple[str, str, str], int] = field(default_factory=Counter[tuple[str, str, str]])
-    """Decisions by tenant, answer, and whether the call is allowed."""
+    """The number of decisions by tenant, answer, and whether the call is allowed."""
     requests: dict[tuple[str, int], int] = field(default_factory=Counter[tuple[str, int]])
-    """Requests by route and status."""
+    """The number of requests by route and status."""
     events: dict[str, int] = field(default_factory=Counter[str])
-    """Events by tenant."""
+    """The number of events by tenant."""
     buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     seconds: float = 0.0
     commits: int = 0
-    """The number of commits by earlier workers and by other workers."""
+    """The number of commits by other workers, including those that have ended."""
     sessions: int = 0
 
     def add(self, other: "Metrics") -> None:
@@ -54,15 +52,15 @@ class Metrics(Struct):
         self.sessions += other.sessions
 
     def took(self, seconds: float) -> None:
-        """Record the duration of a decision request, including the time spent on the log."""
+        """Record how long a decision request took, including the time for the log."""
         self.buckets[bisect_left(BUCKETS, seconds)] += 1
         self.seconds += seconds
 
     def text(self, tenant: str | None, waits: float = 0.0, anchors_failing: float = 0.0) -> str:
-        """Return the Prometheus page: one tenant's decisions and events, or totals if there is no tenant.
+        """Return the page for Prometheus: one tenant's decisions and events, or the totals if no tenant is given.
 
-        `waits` is how long the log has been unresponsive. `anchors_failing` is how long anchors could not be written.
-        Both are in seconds.
+        `waits` is how long the log has been unresponsive, and `anchors_failing` how long anchors could not be written,
+        both in seconds.
         """
         own = f'tenant="{_quoted(tenant)}",' if tenant is not None else ""
         decisions: Counter[tuple[str, str]] = Counter()
@@ -104,17 +102,19 @@ def _quoted(label: str) -> str:
 
 
 class Tracing:
-    """Creates spans with the given provider or the host's provider."""
+    """Creates spans with the given provider or, by default, with the host's provider."""
 
     def __init__(self, provider: Any = None) -> None:
         self._tracer = trace.get_tracer("bylaw.service", __version__, provider)
         self.is_on = provider is not None or not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
-        """Whether there is a provider. A host must set it before the service starts."""
+        """Whether there is a provider. The host must set one before the service starts."""
 
     @contextmanager
     def request(self, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Generator[Callable[[int], None]]:
-        """Open a span for a request. If the headers name a span of the caller, that span is the parent. When the
-        request ends, call the returned function with the status.
+        """Open a span for a request, and return a function that closes it. Call it with the status when the request
+        ends.
+
+        If the headers name a span of the caller, that span is the parent.
         """
         carried = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
         about = {"http.request.method": "POST", "http.route": path}
@@ -147,16 +147,16 @@ class Tracing:
 
 
 SIZE = 1 << 20
-"""The size per worker, in bytes."""
+"""The shared memory per worker, in bytes."""
 _HEAD = Layout(">II")
 _decode = msgspec.msgpack.Decoder(Metrics).decode
 _encode = msgspec.msgpack.Encoder().encode
 TRIES = 100
-"""The maximum number of attempts to read counts while they are being written."""
+"""How often to try to read counts that are being written at the same time."""
 
 
 class Board:
-    """The counts shared by all workers. Create this before the workers."""
+    """The counts of all workers, in shared memory. Create it before starting the workers."""
 
     def __init__(self, workers: int) -> None:
         self._memory = mmap.mmap(-1, workers * SIZE)
@@ -171,7 +171,7 @@ class Board:
         self._memory[start : start + _HEAD.size] = _HEAD.pack(len(body), zlib.crc32(body))
 
     def read(self, worker: int) -> Metrics | None:
-        """Return a worker's counts, or None if it has not written any."""
+        """Return a worker's counts, or None if it has not shared any yet."""
         start = worker * SIZE
         for _ in range(TRIES):
             size, check = _HEAD.unpack(self._memory[start : start + _HEAD.size])
@@ -187,7 +187,7 @@ class Board:
 
 
 class Failing:
-    """When the current failure of an operation began. All workers share this. Create it before the workers."""
+    """Records since when an operation has been failing, for all workers. Create it before starting the workers."""
 
     def __init__(self) -> None:
         self._since = RawValue("d", 0.0)
@@ -198,5 +198,5 @@ class Failing:
 
     @property
     def seconds(self) -> float:
-        """How long the operation has been failing, in seconds, or 0."""
+        """How long the operation has been failing, in seconds. 0 if it is not failing."""
         return max(time.time() - self._since.value, 0.001) if self._since.value else 0.0

@@ -20,13 +20,13 @@ from bylaw.trace.event import Card
 from bylaw.trace.recorded_value import plain_text
 
 NAME = 300
-"""The maximum length of a name."""
+"""The maximum length of a name in characters."""
 MANY = 1000
-"""The maximum number of events or requests in one request."""
+"""The maximum number of events, or of requests in a batch, that one request may contain."""
 MESSAGES = 1000
-"""The maximum number of messages in one request."""
+"""The maximum number of messages that one request may contain."""
 LONGEST = 200_000
-"""The maximum length of a message."""
+"""The maximum length of a message in characters."""
 
 _few = msgspec.Meta(max_length=MANY)
 
@@ -43,18 +43,18 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
     user: str | UnsetType = UNSET
     agent: str | UnsetType = UNSET
     result: Any = UNSET
-    """A tool's result, or the text that the agent received instead."""
+    """The result of a tool, or the text that the agent received in place of a result."""
     messages: list[dict[str, Any]] | UnsetType = UNSET
     """Complete messages, in any supported log format."""
     call: str = ""
-    """The id of the result's call. Optional if only one call is waiting."""
+    """The id of the call to which the result belongs. Optional if only one call is waiting."""
     tool: str = ""
-    """The result's tool, if there is no call id."""
+    """The tool to which the result belongs, if there is no call id."""
     error: bool | None = None
     time: float | None = None
 
     def mutation(self, now: float) -> Mutation:
-        """Return the event as a change in the conversation."""
+        """Return the event as a change to the conversation."""
         at = now if self.time is None else seconds(self.time)
         if (self.user, self.agent, self.result, self.messages).count(UNSET) != 3:
             raise BadRequest("an event must have exactly one of `user`, `agent`, `result`, `messages`")
@@ -77,10 +77,10 @@ class AskedCall(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """One call (`tool` and `arguments`) or one turn of several calls (`calls`). It comes after `events`."""
+    """One call (`tool` and `arguments`) or one turn of several calls (`calls`). The calls follow after `events`."""
 
     conversation: str = ""
-    """The name of the conversation. If it is empty, there is no history, and calls that a policy applies to are not
+    """The name of the conversation. If it is empty, the history is unknown, and calls to which a policy applies are not
     allowed.
     """
     tool: str = ""
@@ -89,15 +89,17 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     calls: Annotated[list[AskedCall], _few] = field(default_factory=list[AskedCall])
     events: Annotated[list[Event], _few] = field(default_factory=list[Event])
     messages: list[dict[str, Any]] | None = None
-    """The whole history, if the caller keeps it and names no conversation. If the last message makes the same call
-    twice, `id` selects one of them. The default is the second.
+    """The whole history, if the caller keeps it and names no conversation.
+
+    If the last message contains the same call twice, `id` selects one of them. The default is the second.
     """
     context: dict[str, Any] | None = None
     agent: str = ""
-    """The name of the calling agent, for stops and limits. Another agent may have started the conversation."""
+    """The name of the calling agent, for stops and limits. It may differ from the agent that started the conversation.
+    """
     request: str = ""
     """An idempotency key, unique within the conversation. A repeated request takes effect once and gets the same
-    response, unless the call has been forbidden in the meantime.
+    response, unless a call has been forbidden in the meantime.
     """
 
     def asked(self) -> list[tuple[str, dict[str, Any] | str, str]]:
@@ -159,7 +161,7 @@ def _check_length(text: str | UnsetType) -> None:
 
 
 class DecideBatch(Struct, frozen=True, forbid_unknown_fields=True):
-    """Several requests, handled in order. Requests for the same conversation take effect in this order."""
+    """Several requests, handled in order. For each conversation, requests take effect in this order."""
 
     requests: Annotated[list[DecideRequest], _few]
 
@@ -176,28 +178,28 @@ class ApprovalAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     id: str
     answer: Literal["approve", "reject"]
     by: str = ""
-    """The reviewer's name for a service without keys. Otherwise, the key's name is used."""
+    """The reviewer's name, if the service has no keys. With keys, the name of the key is used."""
     note: str = ""
 
 
 class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A stop to add or lift."""
+    """A request to add a stop or to lift one."""
 
     what: Target | None = None
     name: str = ""
-    """The name of the agent, tool or policy. Empty for `all`."""
+    """The name of the agent, tool or policy. It is empty if `what` is `all`."""
     answer: Literal["ask", "deny"] = "deny"
-    """The decision on stopped writes."""
+    """What is decided about the stopped writes."""
     seconds: float = 0.0
     """The duration of the stop in seconds."""
     lift: str = ""
-    """The id of a stop to lift. The other fields must then be empty."""
+    """The id of the stop to lift. The fields that describe a new stop must then be empty."""
     reason: str = ""
     by: str = ""
-    """The reviewer's name for a service without keys. Otherwise, the key's name is used."""
+    """The reviewer's name, if the service has no keys. With keys, the name of the key is used."""
 
     def check(self, pack: Pack) -> None:
-        """Raise an error unless the request adds or lifts a stop. The stop must apply to something in the pack."""
+        """Raise an error unless the request adds or lifts a stop. A new stop must apply to something in the pack."""
         if bool(self.lift) == (self.what is not None):
             raise BadRequest("a request about stops needs either `what`, or `lift` with a stop's id")
         if self.what is not None:
@@ -227,19 +229,21 @@ class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The `id` of a decision's `card`."""
     answer: Literal["yes", "no"]
     conversation: str = ""
-    """The conversation of the decision. Optional for hosts that send `messages`."""
+    """The conversation in which the decision was made. Optional for hosts that send `messages`."""
     by: str = ""
     """How the user answered, such as the label of the button pressed."""
     at: float | None = None
-    """The time of the user's answer, in seconds since 1970. If the user has written since the card was shown, a yes
-    requires both `at` and `after`. This does not apply if that message was itself a yes or a courtesy.
+    """The time of the user's answer, in seconds since 1970.
+
+    If the user has written since the card was shown, a yes requires both `at` and `after`, unless that message was
+    itself a yes or a courtesy.
     """
     after: int | None = None
-    """The number of user and agent messages that the user had seen. Responses from `/v1/events` contain it as
-    `position`.
+    """The number of user and agent messages that the user had seen. It is the `position` in a response from
+    `/v1/events`.
     """
     context: dict[str, Any] | None = None
-    """The principal who answers, as in `DecideRequest`. Another principal's answer is rejected."""
+    """The principal who answers, as in `DecideRequest`. An answer from any other principal is rejected."""
     agent: str = ""
     request: str = ""
     """An idempotency key, as in `DecideRequest`."""
@@ -256,12 +260,12 @@ class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def named(request: DecideRequest | EventsRequest | ConfirmRequest) -> Named | None:
-    """Return the key for recognising a repeated request, or None."""
+    """Return the key by which a repeated request is recognised, or None if the request has none."""
     return Named(request.request, fingerprint(request)) if request.request else None
 
 
 class Sentence(Struct, frozen=True):
-    """A sentence of the policy document and its location."""
+    """A sentence of the policy document, and where it is."""
 
     place: str
     text: str | None
@@ -293,11 +297,13 @@ class Decided(Struct, frozen=True):
     pack: str
     """The name, version and digest of the conversation's pack."""
     is_over: bool = False
-    """Whether this is a repeated request whose call has already returned a result. If so, do not run the call again."""
+    """Whether the request was repeated and its call has already returned a result. If so, do not run the call again."""
     card: Card | None = None
-    """The card for the user. Either end the agent's message with its text, or display it and report the answer."""
+    """The card for the user. Either end the agent's message with the card's text, or display the card and report the
+    answer.
+    """
     actions: Sequence[PerformedAction] = ()
-    """The actions of a generic tool's call, with their values."""
+    """The actions that a call to a generic tool performs, with their arguments."""
 
 
 class DecideAnswer(Struct, frozen=True):
@@ -307,7 +313,7 @@ class DecideAnswer(Struct, frozen=True):
 
 
 class ConfirmAnswer(Struct, frozen=True):
-    """The recorded answer. It is on disk."""
+    """The answer that was recorded. It is on disk."""
 
     conversation: str
     card: str
@@ -315,12 +321,12 @@ class ConfirmAnswer(Struct, frozen=True):
 
 
 class EventsAnswer(Struct, frozen=True):
-    """The number of recorded events. They are on disk."""
+    """The number of events that were recorded. They are on disk."""
 
     conversation: str
     taken: int
     position: int = 0
-    """The number of user and agent messages in the conversation. Send it as `after` in a confirmation."""
+    """The number of user and agent messages so far. Send it as `after` when you confirm a card."""
 
 
 class Complaint(Struct, frozen=True):
@@ -331,25 +337,25 @@ class Complaint(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """An error response. No decision was made or written, so the call must not run."""
+    """An error response. No decision was made or written, so the calls must not run."""
 
     error: Complaint
 
 
 def refusal(message: str) -> Failure:
-    """Return the response to a request that is not accepted."""
+    """Return the response to a request that was rejected."""
     return Failure(Complaint("BY703", message))
 
 
 class DecideOutcome(Struct, frozen=True, omit_defaults=True):
-    """The outcome of one request in a batch: decisions or an error."""
+    """The outcome of one request in a batch: its decisions or an error."""
 
     decisions: list[Decided] = field(default_factory=list[Decided])
     error: Complaint | None = None
 
 
 class EventsOutcome(Struct, frozen=True, omit_defaults=True):
-    """The outcome of one request in a batch: recorded events or an error."""
+    """The outcome of one request in a batch: the recorded events or an error."""
 
     conversation: str = ""
     taken: int = 0
@@ -373,9 +379,7 @@ class Approvals(Struct, frozen=True):
 
     approvals: list[Approval]
     unsupported: dict[str, str] = field(default_factory=dict[str, str])
-    """Approvals that contradict the log's entries, each with an explanation. A contradiction means that someone has
-    edited the database.
-    """
+    """Approvals that contradict the log's entries, each with an explanation. Somebody has edited the database."""
 
 
 def decided(decision: Decision, conversation: str, pack: str) -> Decided:
@@ -408,5 +412,5 @@ def decided(decision: Decision, conversation: str, pack: str) -> Decided:
 
 
 def _speaks(ground: Ground) -> bool:
-    """Whether a ground is worth reporting. Most grounds only permit the call."""
+    """Whether a ground is worth reporting. Most grounds are not, because they only permit the call."""
     return bool(ground.answer != "allow" or ground.missing or ground.look_ups or ground.questions or ground.retries)

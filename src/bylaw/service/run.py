@@ -30,20 +30,20 @@ from bylaw.service.webhook import Webhook
 from bylaw.text.visible import visible
 
 NEW = 5_000
-"""A garbage collection of new objects starts after this many new objects. It takes one or two milliseconds."""
+"""Young objects are garbage-collected whenever this many new ones exist. This takes one or two milliseconds."""
 NEVER = 1_000_000
 IDLE = 1.0
-"""After this many seconds without a request, the worker is considered idle."""
+"""A worker is idle after this many seconds without a request."""
 SELDOM = 60.0
-"""The minimum time between full collections, in seconds."""
+"""The minimum time between full garbage collections, in seconds."""
 AT_LAST = 900.0
-"""The maximum time between full collections, in seconds, even under constant load."""
+"""The maximum time between full garbage collections, in seconds, even under constant load."""
 
 
 def look_when_idle(requests: Callable[[], int]) -> None:
-    """Start garbage collection in a separate thread. `requests` returns the request count."""
+    """Start a thread that collects garbage while the worker is idle. `requests` returns the request count."""
     gc.collect()
-    # The pack lives as long as the worker, so the garbage collector need not scan it.
+    # The pack lives as long as the worker, so the garbage collector need not look at it.
     gc.freeze()
     gc.set_threshold(NEW, NEVER, NEVER)
     threading.Thread(target=_look, args=(requests,), name="bylaw-garbage", daemon=True).start()
@@ -62,19 +62,19 @@ def _look(requests: Callable[[], int]) -> None:
 
 
 KEEP_ALIVE = 75
-"""The maximum idle time of a connection, in seconds. Reverse proxies close idle connections earlier, so they never use
-a closed one.
+"""How long a connection may be idle, in seconds. It is longer than in reverse proxies, so that they never use a closed
+connection.
 """
 
 TURN = 0.001
-"""The thread switch interval in seconds. The thread that writes the log needs the interpreter often but only
-briefly.
+"""The interval in seconds at which threads are switched. It is short, because the thread that writes the log often
+needs the interpreter briefly.
 """
 
 _LIMITS = Limits()
 
 BACKLOG = 2048
-"""The maximum number of connections waiting to be accepted."""
+"""The maximum number of connections that wait to be accepted."""
 
 
 def check_address(host: str, keys: Mapping[str, Key]) -> None:
@@ -91,14 +91,16 @@ def check_address(host: str, keys: Mapping[str, Key]) -> None:
 
 
 def check_url(url: str) -> None:
-    """Raise an error unless this is a plain URL. Clients compare it with the URL that they know."""
+    """Raise an error unless this is a simple URL, because clients compare it with the URL that they know."""
     parts = urlsplit(url)
     if url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
         raise UsageError(f"`{url}` is not the address of a service", hint="such as https://decisions.example.com")
 
 
 def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
-    """Bind one socket per worker before printing the address. The printed address then already accepts connections."""
+    """Bind one socket per worker, and then print the address, so that the address accepts connections once it is
+    printed.
+    """
     first = _bound(host, port, shares=False)
     if count == 1:
         first.listen(BACKLOG)
@@ -106,7 +108,7 @@ def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
     if not hasattr(socket, "SO_REUSEPORT"):
         first.close()
         raise UsageError("on this system, several workers cannot share a port", hint="remove --workers")
-    # The first bind showed that the port is free. Sockets can share a port only if this is explicitly requested.
+    # The first bind has shown that the port is free. To share it, the sockets must set this option.
     port = first.getsockname()[1]
     first.close()
     sockets = [_bound(host, port, shares=True) for _ in range(count)]
@@ -165,7 +167,7 @@ def run(
 
 @contextmanager
 def _stopping_well() -> Generator[None]:
-    """Suppress uvicorn's second signal after a clean shutdown."""
+    """Suppress the signal that uvicorn raises again after a clean shutdown."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -187,15 +189,15 @@ def _tracing() -> Any:
 
 
 SOON = 5.0
-"""If a worker crashes within this many seconds, its start has failed."""
+"""If a worker ends within this many seconds, it has failed to start."""
 AGAIN = 2.0
-"""If a worker is still running after this many seconds, it gets the signal again."""
+"""If a worker still runs after this many seconds, the signal is sent to it again."""
 FALLS = 3
-"""The service gives up after this many consecutive failed starts."""
+"""The service gives up after this many consecutive failures to start."""
 
 
 def supervise(count: int, serve: Callable[[int], None]) -> int:
-    """Run `serve` in each worker until the service stops. Return the exit status."""
+    """Run `serve` in each worker process until the service stops. Return the exit status."""
     return _Workers(count, serve).run()
 
 
@@ -204,10 +206,10 @@ class _Workers:
         self._serve = serve
         self._count = count
         self._running: dict[int, tuple[int, float]] = {}
-        """The number and start time of each worker, keyed by process id."""
+        """The number and the start time of each worker, keyed by process id."""
         self._is_ending = False
-        # No process writes to this pipe. A read from it returns when the last process that holds the other end has
-        # ended.
+        # No process writes to this pipe. Reading from it returns only when the last process that holds the other end
+        # has ended.
         self._life, self._ours = os.pipe()
 
     def run(self) -> int:
@@ -263,7 +265,7 @@ class _Workers:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _end(self, *_: object) -> None:
-        """Signal all workers to end. The signal is repeated, because a starting worker may miss it."""
+        """Tell all workers to end. The signal is repeated, because a worker that is starting may miss it."""
         self._is_ending = True
         for process in tuple(self._running):
             with suppress(ProcessLookupError):

@@ -1,7 +1,7 @@
-"""Notifies another service of pending approvals. A separate thread sends one request per approval.
+"""Notifies another service of calls that wait for approval. A separate thread sends one request per approval.
 
-Each worker reports an approval once, with a few retries. A receiver that must not miss any should also poll
-`/v1/approvals` or watch the gauges. If there is a secret, the body is signed.
+Each worker reports an approval once, with a few retries. A receiver that must not miss any approval should also poll
+`/v1/approvals` or watch the gauges. If a secret is set, the body is signed.
 """
 
 import hashlib
@@ -26,18 +26,18 @@ from bylaw.text.visible import visible
 
 TRIES = 5
 PAUSE = 1.0
-"""The pause before the first retry, in seconds. Each later pause is twice as long."""
+"""The pause before the first retry, in seconds. It doubles with each further retry."""
 PATIENCE = 10.0
-"""The receiver's time limit for a response, in seconds."""
+"""How long to wait for the receiver's response, in seconds."""
 MOST = 10_000
-"""The maximum number of queued notifications, and the number of approvals to remember."""
+"""The maximum number of notifications in the queue, and of approvals to remember."""
 SIGNATURE = "Bylaw-Signature"
 _encode = msgspec.json.Encoder().encode
 
 
 _opener = urllib.request.OpenerDirector()
 for _handler in (ProxyHandler, HTTPHandler, HTTPSHandler, HTTPDefaultErrorHandler, HTTPErrorProcessor):
-    # There is no handler for redirects, because following one would drop the body.
+    # Redirects are not followed, because the body would be lost.
     _opener.add_handler(_handler())
 
 
@@ -48,7 +48,7 @@ def check_hook(url: str) -> None:
 
 
 class Waiting(Struct, frozen=True, tag="approval.waiting"):
-    """A call is waiting for a person's approval."""
+    """The notification that a call waits for a person's approval."""
 
     tenant: str
     approval: str
@@ -63,7 +63,7 @@ def _print(line: str) -> None:
 
 
 class Webhook:
-    """Posts pending approvals to a URL. `tell` never blocks."""
+    """Posts approvals that are waiting to a URL. `tell` never blocks."""
 
     def __init__(self, url: str, secret: str = "", *, report: Callable[[str], None] | None = None) -> None:
         check_hook(url)
@@ -75,7 +75,7 @@ class Webhook:
         self._thread.start()
 
     def tell(self, tenant: str, decisions: Iterable[Decided]) -> None:
-        """Queue the approvals requested in these decisions. Earlier ones are not queued again."""
+        """Queue a notification for each approval requested in these decisions. An approval is queued only once."""
         for each in decisions:
             place = (tenant, each.approval)
             if each.allowed or each.answer != "ask" or not each.approval or place in self._told:
@@ -91,7 +91,7 @@ class Webhook:
                 self._report("bylaw: more approvals are waiting than the webhook accepts; see GET /v1/approvals")
 
     def end(self, within: float = PATIENCE) -> None:
-        """Send the queued notifications for at most `within` seconds."""
+        """Send the queued notifications, for at most `within` seconds."""
         self._queue.put(None)
         self._thread.join(within)
 
