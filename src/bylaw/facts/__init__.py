@@ -1,6 +1,4 @@
-"""Facts about the world: what shows them, what makes them stale, and their true values. Start at `entity`, then
-`ledger`.
-"""
+"""Facts: what shows them, what makes them stale, and their true values. Start at `entity`, then `ledger`."""
 
 from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, FactSource, Field, Key, ReadTool
 

@@ -1,8 +1,9 @@
-"""The calls in a conversation, as recorded by the ledger, each with the fields that it may have changed.
+"""The calls in a conversation, as recorded by the ledger. Each has the fields that it may have changed, and answered
+calls are indexed by their arguments.
 
-Answered calls are indexed by their arguments. A call's result shows whether the tool ran the call. A log or host marks
-failures with an error flag. A pack declares failures with `refused` and `surely_refused` in tools.yaml. A result that
-only looks like an error proves nothing, because the write may have run.
+The result of a call shows whether the tool ran it. A log or host marks failures with an error flag. A pack declares
+failures with `refused` and `surely_refused` in tools.yaml. A result that only looks like an error proves nothing,
+because a write may have run all the same.
 """
 
 import re
@@ -25,8 +26,8 @@ from bylaw.trace.recorded_value import Contradicted, values_inside
 _STATUSES = "|".join(f"{status} {re.escape(status.phrase)}" for status in HTTPStatus if status >= 400)
 _ERROR_NAME = r"\w*(?:errors?|exception|failed|failure|time(?:d ?)?-?out)\b"
 _ERROR_TEXT = re.compile(
-    # Matches an error name within the first three words (`ValueError`, `E_ERROR`, `The refund failed`) or an HTTP
-    # status.
+    # Matches the name of an error among the first three words (`ValueError`, `E_ERROR`, `The refund failed`), or an
+    # HTTP status.
     rf"\W*(?:(?:\w+ ){{0,2}}{_ERROR_NAME}|unknown (?:tool|action|function)\b|traceback \("
     rf"|(?:https?(?:/[\d.]+)?|status|code)(?: code)?\W{{1,2}}[45]\d\d\b|[45]\d\d\W*$|(?:{_STATUSES})\b)",
     re.IGNORECASE,
@@ -34,7 +35,7 @@ _ERROR_TEXT = re.compile(
 _ERROR_HEADING = re.compile(rf"\W*(?:tool )?{_ERROR_NAME}\W*(?:[:!(\]]|$)", re.IGNORECASE)
 _ERROR_FIELDS = ("error", "errors", "exception", "fault", "failure", "traceback")
 _FAILED = re.compile(r"[45][0-9]{2}|error|failed|failure|rejected|declined|denied|refused", re.IGNORECASE)
-"""Matches a status or code that may report a failure."""
+"""Matches a status or a code that may report a failure."""
 _STATUS_CODES = ("status", "code", "statusCode", "status_code", "httpStatus", "http_status", "httpCode", "http_code")
 _MARKS = frozenset((*_ERROR_FIELDS, *_STATUS_CODES, "success", "ok", "isError", "message"))
 
@@ -48,7 +49,9 @@ _LONGEST_PATTERN = 60
 
 
 def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> bool | None:
-    """Return whether the tool ran the call, or None if unknown. `value` is the decoded result, if the caller has it."""
+    """Return whether the tool ran the call, or None if this is unknown. `value` is the decoded result, if the caller
+    has it.
+    """
     if result is None or not result.captured:
         return None
     if result.refused:
@@ -58,7 +61,7 @@ def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> 
 
 
 def declares_refusal(tool: Tool | None, result: Result) -> bool:
-    """Whether the pack declares that a tool with this result did nothing."""
+    """Whether the pack declares that a tool which returned this result has done nothing."""
     if tool is None or not (tool.refused or tool.surely_refused):
         return False
     for declared in (tool.refused, tool.surely_refused):
@@ -70,7 +73,7 @@ def declares_refusal(tool: Tool | None, result: Result) -> bool:
 
 
 def _as_json(result: Result) -> str:
-    """Convert a record to JSON if Python printed it or a message contains it. Empty for other results."""
+    """Return a record as JSON, if Python printed it or a message contains it. Empty for any other result."""
     text = result.text
     if text.startswith('{"') and "\\" not in text:
         return ""
@@ -99,7 +102,9 @@ def _has_error_flag(result: Result, value: Any) -> bool:
 
 
 def _is_looked_up(value: Any) -> bool | None:
-    """Whether a look-up ran. `status` and similar fields in its result may be facts about the record."""
+    """Whether a look-up ran. Unlike a write's, its `status` and similar fields may be facts about the record that it
+    shows.
+    """
     if value.__class__ is dict:
         return not _reports_error(value)
     if value.__class__ is str and _ERROR_HEADING.match(value[:120]):
@@ -108,12 +113,12 @@ def _is_looked_up(value: Any) -> bool | None:
 
 
 def failed(result: Result) -> bool:
-    """Whether a result is flagged as an error or looks like one. Only for statistics, because it may be wrong."""
+    """Whether a result has an error flag or looks like an error. It may be wrong, so use it only for statistics."""
     return bool(result.captured and (result.error or (result.error is None and looks_failed(result.value()))))
 
 
 def looks_failed(value: Any) -> bool:
-    """Whether a decoded result may report a failure. Even then, the tool may have done something."""
+    """Whether a decoded result may report a failure. Even if it does, the tool may have done something."""
     if value.__class__ is int:
         return 400 <= value < 600
     if value.__class__ is str:
@@ -125,7 +130,7 @@ def looks_failed(value: Any) -> bool:
         return True
     if any(_FAILED.fullmatch(str(record.get(name)).strip()) for name in _STATUS_CODES):
         return True
-    # If a record contains only a message, the message is read like plain text.
+    # A record that contains only a message is treated like plain text.
     return record.keys() <= {"message", "code"} and any(map(looks_failed, record.values()))
 
 
@@ -140,7 +145,9 @@ def _reports_error(record: dict[str, Any]) -> bool:
 
 
 def declaration_for(effect: Effect, result: str) -> str:
-    """Return the line for tools.yaml that declares this result a failure. For a write, it matches only this error."""
+    """Return the line for tools.yaml that declares this result a failure. For a write, the line matches only this
+    error.
+    """
     is_write = effect == "write"
     field = _CODE_FIELD.search(result) if result.lstrip()[:1] == "{" else None
     start = "^" if not field and result[:1].strip() else ""
@@ -150,7 +157,9 @@ def declaration_for(effect: Effect, result: str) -> str:
 
 
 def _opening(text: str, *, whole: bool) -> str:
-    """Return the first clause of the text. Return only its first word if that names an error and `whole` is not set."""
+    """Return the first clause of the text. If its first word names an error and `whole` is not set, return only that
+    word.
+    """
     line = text.strip().partition("\n")[0][:_LONGEST_PATTERN]
     clause = _SENTENCE_END.split(line, maxsplit=1)[0]
     first = clause.partition(" ")[0]
@@ -160,84 +169,88 @@ def _opening(text: str, *, whole: bool) -> str:
 
 
 TO_USER = "\0user"
-"""The value of `who` for calls made by the user, who then also sees the results."""
+"""The value of `CallRecord.who` for calls made by the user, who then also sees the results."""
 
 
 class CallRecord(Struct, eq=False):
-    """A call, the changes that it makes, and its result (once known)."""
+    """A call, the changes that it makes, and its result once that is known."""
 
     call: Call
     step: int
     start: int
-    """The first step in the call's turn."""
+    """The step at which the call's turn began."""
     tool: Tool | None
     who: str
-    """Who sees the result: the agent or the user."""
+    """Who sees the result: an agent or the user."""
     result: Result | None = None
     delivered: int | None = None
     accepted: bool | None = None
     value: Any = NOTHING
     has_shown: bool = False
-    """Whether the result showed any field of an entity other than the key."""
+    """Whether the result showed any field other than the key, of any entity."""
     actions: "tuple[CallRecord, ...]" = ()
     """The actions that a call to a generic tool performs. They share the call's step and result."""
     called: str = ""
-    """The call to a generic tool that performs this action."""
+    """For an action: the call to a generic tool that performs it."""
     untold: Mapping[str, Any] = {}
-    """Values in the call that this action does not use. Consent to the action also covers these values."""
+    """For an action: values in the call that the action does not use. Consent to the action also covers them."""
     is_evidence: bool = True
-    """Whether the result is evidence of facts. False for an action whose result may have been written by the agent."""
+    """Whether the result counts as evidence of facts. It does not for an action whose result the agent may have
+    written.
+    """
     is_beside: bool = False
-    """Whether the call's actions are counted separately."""
+    """Whether the actions of the call are counted, so that the call itself is not counted as well."""
     may_be: frozenset[str] = frozenset()
-    """The actions that a call to a generic tool may perform, if they are not known for certain."""
+    """The actions that a call to a generic tool may perform, if it is uncertain which of them it does."""
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """The arguments. Empty if one argument was given twice with different values."""
+        """The call's arguments. Empty if an argument was given twice with different values."""
         return {} if self.call.fault else self.call.arguments
 
     def was_answered(self) -> bool | None:
-        """Whether a look-up returned something other than an error. None if unknown."""
+        """Whether a look-up returned anything but an error. None if unknown."""
         if self.result is None or self.accepted is False:
             return self.accepted
         return accepted(self.tool, self.result)
 
     def counts_at(self, step: int) -> bool:
-        """Whether the call may have taken effect, judging by what was known just before `step`."""
+        """Whether the call may have taken effect, according to what was known just before `step`."""
         return self.accepted is not False or self.delivered is None or self.delivered >= step
 
     def is_another_view(self) -> bool:
-        """Whether the agent may have written or influenced the result. Such a result is not evidence."""
+        """Whether the agent may have written or influenced the result, so that it is not evidence."""
         tool = self.tool
         if not self.is_evidence:
             return True
         return tool is not None and tool.effect == "read" and bool(tool.undeclared(self.call.arguments))
 
     def is_surely_refused(self) -> bool:
-        """Whether the call certainly did not run: a shield refused it, the pack declares its result to be a refusal, or
-        it failed before the tool ran.
+        """Whether the call certainly did not run: a shield refused it, the pack declares that its result means a
+        refusal, or it failed before the tool ran.
 
-        Any other error may occur after the tool has taken effect. For example, a tool can make a payment and then fail
-        to write the receipt.
+        Any other error may have occurred after the tool took effect. For example, a tool can make a payment and then
+        fail to write the receipt.
         """
         result = self.result if self.accepted is False else None
         is_declared = result is not None and (result.refused is True or declares_refusal(self.tool, result))
         return self.call.refused or is_declared
 
     def is_doubtful(self) -> bool:
-        """Whether the text of the result does not show if the call ran."""
+        """Whether the text of the result leaves open if the call ran."""
         return self.accepted is None and self.result is not None and self.result.captured
 
     def is_perhaps_done(self) -> bool:
-        """Whether the result does not show if the call ran: its text is unclear, or a shield marked it."""
+        """Whether it is uncertain if the call ran, because the text of its result is unclear or a shield marked the
+        result so.
+        """
         return self.is_doubtful() or (self.result is not None and self.result.refused is False)
 
     def counts(self) -> bool:
         return self.accepted is not False
 
     def is_answered_at(self, step: int | None) -> bool:
-        """Whether the result arrived before a step. Without a step, whether it arrived at all."""
+        """Whether the result arrived before a step. If the step is None, whether it has arrived at all."""
         return self.delivered is not None and (step is None or self.delivered < step)
 
 
@@ -246,7 +259,7 @@ def record_of(call: Call, step: int, start: int, tool: Tool | None) -> CallRecor
 
 
 def matches(given: Mapping[str, Any], match: Mapping[str, Any]) -> bool | None:
-    """Whether the arguments match. None if they differ but a tool might treat them as equal."""
+    """Whether the arguments match. None if they differ only in ways that a tool might ignore."""
     found = [is_same(given[name], value) if name in given else False for name, value in match.items()]
     return False if False in found else None if None in found else True
 
@@ -254,7 +267,7 @@ def matches(given: Mapping[str, Any], match: Mapping[str, Any]) -> bool | None:
 class Answers:
     def __init__(self) -> None:
         self._by_tool: dict[str, AnsweredCalls] = {}
-        """Calls keyed by tool. Calls added since the last query are not included."""
+        """Answered calls by tool. Those added since the last query are still in `_unsorted`."""
         self._unsorted: list[CallRecord] = []
         self.add = self._unsorted.append
 
@@ -265,7 +278,9 @@ class Answers:
         return self._by_tool
 
     def of(self, tool: str, at: CallRecord, arguments: Mapping[str, Any] | None = None) -> Iterator[CallRecord]:
-        """Yield the calls that the agent had seen answered. `arguments` leaves out most calls with others."""
+        """Yield the calls whose results the agent had seen. With `arguments`, most calls with other arguments are left
+        out.
+        """
         answered = self.by_tool().get(tool)
         if answered is None:
             return
@@ -277,23 +292,27 @@ class Answers:
     def delivered(
         self, tool: str, at: CallRecord, arguments: Mapping[str, Any] | None = None
     ) -> Iterator[tuple[CallRecord, Result]]:
-        """Like `of`, but yields only accepted calls, with their results."""
+        """Like `of`, but yield only calls that ran, each with its result."""
         for made in self.of(tool, at, arguments):
             if made.result is not None and accepted(made.tool, made.result):
                 yield made, made.result
 
     def to(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> list[CallRecord]:
-        """Return the answered look-ups that may have had these arguments. An error is also an answer."""
+        """Return the look-ups that may have had these arguments and whose results (or errors) the agent had seen."""
         made = self.of(tool, at, arguments)
         return [record for record in made if matches(record.call.arguments, arguments) is not False]
 
     def has_failed(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
-        """Whether every look-up with these arguments returned an error. Another attempt may then succeed."""
+        """Whether every look-up with these arguments has failed so far. If so, it is worth retrying, because the error
+        may be temporary.
+        """
         made = self.to(tool, arguments, at)
         return bool(made) and not any(each.result is not None and accepted(each.tool, each.result) for each in made)
 
     def was_asked(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
-        """Whether the agent had already made exactly this call, before the current turn, and had received a result."""
+        """Whether the agent had already made a call with exactly these arguments and had received a result before this
+        turn.
+        """
         return any(made.arguments == arguments for made, _ in self.delivered(tool, at, arguments))
 
 
@@ -301,12 +320,14 @@ _step = attrgetter("step")
 
 
 class AnsweredCalls:
-    """The answered calls to one tool, in call order. The results may have arrived in a different order."""
+    """The answered calls to one tool, in the order of the calls. The results may have arrived in a different order."""
 
     def __init__(self) -> None:
         self.records: list[CallRecord] = []
         self._indexes: dict[tuple[str, ...], dict[tuple[str, ...] | None, list[CallRecord]]] = {}
-        """Records keyed by argument names and normalised values, or by None if a value is a list or object."""
+        """For each set of argument names, the calls by normalised values. The key is None if a value is a list or an
+        object.
+        """
 
     def add(self, made: CallRecord) -> None:
         insort(self.records, made, key=_step)
@@ -314,7 +335,7 @@ class AnsweredCalls:
             insort(index.setdefault(_rough_of(made, names), []), made, key=_step)
 
     def about(self, arguments: Mapping[str, Any]) -> Sequence[CallRecord]:
-        """Return the calls whose arguments may include these arguments. A few other calls may be included."""
+        """Return the calls whose arguments may include these. The list may contain a few others."""
         names = tuple(arguments)
         wanted = _rough(arguments, names)
         if wanted is None:
@@ -333,7 +354,7 @@ def _rough_of(made: CallRecord, names: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _rough(arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return these arguments, normalised as in `is_same`. None if a value may name several entities."""
+    """Return these arguments, normalised as in `is_same`. None if a value may name more than one entity."""
     found: list[str] = []
     for name in names:
         value = arguments.get(name)
@@ -346,16 +367,16 @@ def _rough(arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...
 _MASK = re.compile(
     r"\[[^\[\]]*\]|<[^<>]*>|\*+|\.{2,}|[\u2026\u2022\u25cf\u2588\u2593\u2592\u2591\u25a0\ufffd]+|(?i:x{3,}|_{3,})"
 )
-"""Matches a gap in recorded text: a placeholder in brackets or a run of masking characters."""
+"""Matches a gap in recorded text: a placeholder in brackets, or several masking characters."""
 
 
 def may_have_run(earlier: CallRecord, step: int) -> bool:
-    """Whether a call may have run, judging by what was known just before `step`."""
+    """Whether a call may have run, according to what was known just before `step`."""
     return earlier.counts_at(step) or not earlier.is_surely_refused()
 
 
 def could_be_same_call(earlier: CallRecord, call: CallRecord, ignored: frozenset[str] = frozenset()) -> bool:
-    """Whether an earlier call may have done the same thing as `call`. Arguments in `ignored` are not compared."""
+    """Whether an earlier call may have done the same as `call`. Arguments named in `ignored` are not compared."""
     if earlier.call.tool != call.call.tool:
         return call.call.tool in earlier.may_be
     wanted = {name: value for name, value in call.call.arguments.items() if name not in ignored}
@@ -365,12 +386,12 @@ def could_be_same_call(earlier: CallRecord, call: CallRecord, ignored: frozenset
     tool = earlier.tool
     if tool is None or not tool.parameters or tool.others is not False:
         return all(name in wanted for name in more)
-    # An undeclared argument may have been added by the recorder, or the tool may ignore it.
+    # An undeclared argument may come from the recorder, or the tool may ignore it.
     return all(name in wanted or name not in tool.parameters for name in more)
 
 
 def could_have_had(earlier: Call, tool: Tool | None, arguments: Mapping[str, Any]) -> bool:
-    """Whether a recorded call may have had these arguments, possibly along with others."""
+    """Whether a recorded call may have had these arguments, possibly with others in addition."""
     if earlier.fault:
         return True
     for name, value in arguments.items():
@@ -378,20 +399,20 @@ def could_have_had(earlier: Call, tool: Tool | None, arguments: Mapping[str, Any
             if not could_be_same_value(earlier.arguments[name], value):
                 return False
         elif value is not None and not (tool is not None and name in tool.required):
-            # The recording lacks a required argument.
+            # The record lacks a required argument, so it is incomplete.
             return False
     return True
 
 
 def had(earlier: CallRecord, match: Mapping[str, Any]) -> bool | None:
-    """Whether a call had these arguments. None if unknown."""
+    """Whether a call had these arguments. None if this is unknown."""
     if not match or (not earlier.call.fault and matches(earlier.call.arguments, match)):
         return True
     return None if could_have_had(earlier.call, earlier.tool, match) else False
 
 
 def could_be_same_value(recorded: Any, value: Any) -> bool:
-    """Whether a recorded value may be a truncated, masked or differently spelled form of `value`."""
+    """Whether a recorded value may be `value`, but truncated, masked or spelled differently."""
     if isinstance(recorded, Mapping) and isinstance(value, Mapping):
         some, others = cast("Mapping[str, Any]", recorded), cast("Mapping[str, Any]", value)
         names = {name for each in (some, others) for name, part in each.items() if part is not None}
@@ -405,7 +426,7 @@ def could_be_same_value(recorded: Any, value: Any) -> bool:
 
 
 def is_readable(call: Call, tool: Tool | None) -> bool:
-    """Whether a call's record is complete. If not, two different records may belong to the same call."""
+    """Whether a call was recorded completely. If not, different records may show the same call."""
     if call.fault or has_gap(call.arguments):
         return False
     if tool is None:
@@ -418,7 +439,7 @@ def has_gap(value: Any) -> bool:
 
 
 def _could_be_masked(recorded: str, value: Any) -> bool:
-    """Whether masked text may represent a value: its unmasked characters occur in the value in the same order."""
+    """Whether masked text may stand for a value, because its unmasked characters occur there in the same order."""
     parts = _MASK.split(recorded)
     if len(parts) == 1:
         return False

@@ -1,4 +1,4 @@
-"""Tracks the fields that writes may have changed. The known values of these fields are stale."""
+"""Tracks which fields writes may have changed. The values known for these fields are stale."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -18,16 +18,16 @@ from bylaw.trace.event import Call, Result
 
 
 class UndeclaredCall:
-    """The entities named by a call that does not declare its changes. The call may have changed any of them."""
+    """A call that does not declare its changes. It may have changed any entity that it names."""
 
     __slots__ = ("_text",)
 
     def __init__(self, call: Call) -> None:
-        # Arguments that were not captured may have named any entity.
+        # An argument that was not captured may have named any entity.
         self._text = None if call.fault else "\n".join(_texts(call.arguments))
 
     def may_touch(self, key: Key) -> bool:
-        """Whether every part of the key occurs in the arguments. Always false for an entity without a key."""
+        """Whether every part of the key occurs in the arguments. False for an entity without a key."""
         text = self._text
         return bool(key) and (text is None or any(self._names(text, each) for each in {loose_key(key), alike_key(key)}))
 
@@ -49,7 +49,7 @@ def _texts(value: Any) -> Iterator[str]:
     elif value is not None:
         (text,) = key_of((value,))
         yield loose(text)
-        # Search each word separately too, because spaces separate names in a sentence or query.
+        # Search for each word too, because in a sentence or a query, names are separated by spaces.
         words = _BREAKS.split(text)
         yield " ".join(map(loose, words))
         yield " ".join(map(alike, words))
@@ -61,18 +61,20 @@ def _alone(part: str) -> re.Pattern[str]:
 
 
 class Touch(NamedTuple):
-    """A write that may change fields of one entity, or of any entity of the same kind."""
+    """A write that may change fields of one entity or, without a key, of any entity of a kind."""
 
     record: CallRecord
     fields: frozenset[str] | None = None
-    """The fields that may have changed, or None for all fields."""
+    """The fields that may have changed. None means all fields."""
     by_result: bool = False
-    """Whether this applies only until a result arrives and names the changed entities."""
+    """Whether the touch ends when a result arrives, because the result names the entities that were changed."""
     undeclared: UndeclaredCall | None = None
-    """Set for a call that does not declare its changes and may change any entity that it names."""
+    """Set for a call that does not declare its changes, so that it may change any entity that it names."""
 
     def counts(self, key: Key, known_at: int | None) -> bool:
-        """Whether the write may have changed the entity, as known just before `known_at` or, if None, now."""
+        """Whether the write may have changed the entity, according to what was known just before `known_at` (None:
+        now).
+        """
         record = self.record
         if self.by_result and record.is_answered_at(known_at):
             return False
@@ -85,27 +87,29 @@ _step = attrgetter("record.step")
 
 
 class Changes:
-    """The writes of one trajectory, indexed by the facts that they may have changed."""
+    """The writes in one trajectory, indexed by the facts that they may have changed."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._touches: dict[str, dict[tuple[Key | None, str | None], list[Touch]]] = {}
-        """Touches by entity, normalised key (None: any entity) and field (None: all fields), in call order."""
+        """Touches by entity, normalised key (None for any entity) and field (None for all fields), in the order of the
+        calls.
+        """
         self._undeclared: list[Touch] = []
         self.under_way: dict[int, CallRecord] = {}
-        """Unanswered calls in order, keyed by object identity."""
+        """Calls without a result, in order, keyed by Python id."""
         self._beside: dict[int, tuple[int, list[CallRecord]]] = {}
-        """For each call, by step, made while others ran: the start of its turn, and these other calls."""
+        """Maps the step of each call that ran concurrently with others to the start of its turn and to those calls."""
         self._asked: list[int] = []
 
     def ask(self, made: CallRecord) -> None:
-        """Record a call made while others were running. Its result may not reflect their effects yet."""
+        """Record a call that was made while others were running, because its result may not show their effects yet."""
         of_turn = takewhile(lambda each: each.start == made.start, reversed(self.under_way.values()))
         self._beside[made.step] = (made.start, list(of_turn))
         self._asked.append(made.step)
 
     def write(self, made: CallRecord, find: Finder) -> None:
-        """Record a call that may change something. `find` returns the fields of other entities."""
+        """Record a call that may change something. `find` reads fields of other entities."""
         tool = made.tool
         if tool is None and sounds_harmless(made.call.tool):
             return
@@ -117,13 +121,13 @@ class Changes:
                 if made.call.fault or change.may_happen(made.call.arguments):
                     self._touch(change.entity, None, Touch(made, change.fields, by_result=True))
                 continue
-            # Arguments that were not captured or were redacted may have named any entity of that kind.
+            # An argument that was not captured, or was redacted, may have named any entity of that kind.
             for key in (None,) if made.call.fault else change.touched(made.call.arguments, find=find):
                 is_hidden = key is not None and any(map(has_gap, key))
                 self._touch(change.entity, None if is_hidden else key, Touch(made, change.fields))
 
     def end(self, made: CallRecord) -> None:
-        """Record that a call's result has arrived, whatever it says."""
+        """Record that the result of a call has arrived, whatever the result says."""
         if self.under_way.pop(id(made), None) is None:
             return
         for step in self._asked[bisect_right(self._asked, made.step) :]:
@@ -132,7 +136,9 @@ class Changes:
                 beside.append(made)
 
     def answer(self, made: CallRecord, result: Result, find: Finder) -> None:
-        """Record the entities that a write's result names as changed, or all of that kind if it names none."""
+        """Record which entities a write has changed according to its result. If it names none, any of that kind may
+        have changed.
+        """
         for change in self._schema.changes.get(made.call.tool, ()):
             if not change.by_result:
                 continue
@@ -144,7 +150,9 @@ class Changes:
     def last(
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
     ) -> int | None:
-        """Return the step of the last call that may have changed the field since a look-up showed it, or None."""
+        """Return the step of the last call that may have changed the field after a look-up showed it. None if there is
+        none.
+        """
         if entity not in self._touches and not self._undeclared:
             return None
         last = self.between(entity, key, field, after, before, known_at=known_at)
@@ -156,10 +164,12 @@ class Changes:
     def between(
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
     ) -> int | None:
-        """Return the step of the last call between two steps (exclusive) that may have changed the field, or None."""
+        """Return the step of the last call, strictly between two steps, that may have changed the field. None if there
+        is none.
+        """
         last: int | None = None
         for mine in self._lists(entity, key, field):
-            # Bisect to skip calls after the end of the range, because there may be many.
+            # Skip the calls after the range by bisection, because there may be many.
             place = len(mine) if mine[-1].record.step < before else bisect_left(mine, before, key=_step)
             while place:
                 place -= 1
@@ -173,11 +183,11 @@ class Changes:
         return last
 
     def beside(self, entity: str, key: Key, field: str, asked: int, *, known_at: int | None = None) -> list[CallRecord]:
-        """Return the calls that were made before a look-up but may have changed the field afterwards, because they were
-        still running.
+        """Return the calls that were made before a look-up but, because they were still running, may have changed the
+        field afterwards.
 
-        An unanswered call from an earlier turn is treated as finished. Otherwise, the fields that it may change would
-        stay unknown forever.
+        An unanswered call from an earlier turn counts as finished. Otherwise, the fields that it may change would stay
+        unknown forever.
         """
         start, others = self._beside.get(asked, (0, ()))
         found = [
@@ -198,7 +208,7 @@ class Changes:
         return False
 
     def is_current(self, entity: str, key: Key, field: str, since: int, at: CallRecord) -> bool:
-        """Whether the field is unchanged since a look-up showed it, as far as is known at the judged call."""
+        """Whether the field is unchanged since a look-up showed it, according to what was known at the judged call."""
         return self.last(entity, key, field, since, at.step, known_at=at.step) is None
 
     def since(self, entity: str, key: Key, field: str, after: int, at: CallRecord) -> list[CallRecord]:
@@ -215,7 +225,7 @@ class Changes:
         kind, name = self._touches.setdefault(entity, {}), None if key is None else alike_key(key)
         for field in (None,) if touch.fields is None else touch.fields:
             touches = kind.setdefault((name, field), [])
-            # A result may arrive after later writes, but entries stay in call order.
+            # The order of the calls is kept, even if a result arrives after later writes.
             place = len(touches)
             while place and touches[place - 1].record.step > touch.record.step:
                 place -= 1

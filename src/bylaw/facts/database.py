@@ -1,4 +1,4 @@
-"""Worlds read from files: either an SQLite database with a table for each entity, or JSON records."""
+"""Ground-truth databases read from files: SQLite with a table for each entity, or JSON records."""
 
 import json
 import re
@@ -20,7 +20,7 @@ Index = dict[str, dict[Key, WorldRecord]]
 
 
 class _Records:
-    """Records keyed by entity and key. If an entity is `partial`, a missing record is treated as unknown."""
+    """Records by entity and key. For an entity in `partial`, a missing record means unknown rather than absent."""
 
     def __init__(self, schema: Schema, index: Index, partial: Set[str] = frozenset()) -> None:
         self._entities, self._index, self._partial = schema.entities, index, partial
@@ -38,7 +38,7 @@ class _Records:
 
 
 class _Placed:
-    """Records at the places that `world:` declares. `read` returns a table's rows or, for "", the whole document."""
+    """Records at the places declared under `world:`. `read` returns a table's rows or, for "", the whole document."""
 
     def __init__(self, read: Callable[[str], Any], place: str) -> None:
         self._read, self._place = read, place
@@ -89,7 +89,9 @@ def _shown(sighting: Sighting, known: WorldRecord | None = None) -> WorldRecord:
 
 
 def row_of(row: sqlite3.Row, entity: Entity | None = None) -> dict[str, Any]:
-    """Return a table row with decoded JSON: in the entity's list and object columns or, if None, in all columns."""
+    """Return a table row with JSON decoded in the entity's list and object columns. If the entity is None, decode all
+    columns.
+    """
     made = dict(row)
     for name, value in made.items():
         field = entity.fields.get(name) if entity is not None else None
@@ -101,7 +103,7 @@ def row_of(row: sqlite3.Row, entity: Entity | None = None) -> dict[str, Any]:
 
 
 def _implied(schema: Schema, tables: Index) -> _Records:
-    """Add to the tables all nested records and everything that a record's own observation shows."""
+    """Add all nested records to the tables, and everything that a record would show if its look-up returned it."""
     index: Index = {name: dict(records) for name, records in tables.items()}
     partial: set[str] = set()
     for name in tables:
@@ -118,7 +120,7 @@ def _implied(schema: Schema, tables: Index) -> _Records:
 
 
 def _seen(schema: Schema, entity: Entity, tables: Index) -> Iterator[tuple[Sighting, Key]]:
-    """For each record, yield its key and the result that the entity's look-up tool would return."""
+    """For each record, yield its key and the result that the entity's look-up would return."""
     if entity.read is None:
         return
     observations = [each for kinds in schema.shows.get(entity.read.tool, {}).values() for each in kinds]
@@ -131,14 +133,14 @@ def _seen(schema: Schema, entity: Entity, tables: Index) -> Iterator[tuple[Sight
 
 
 KEPT = 1 << 16
-"""The cache is emptied when it reaches this many rows."""
+"""The number of rows at which the cache is emptied."""
 _ELSEWHERE = "or describe its structure under `world:` in entities.yaml"
 _WHOLE = 1 << 63
-"""SQLite integers are always smaller than this value."""
+"""Every integer in SQLite is smaller than this value."""
 
 
 def open_snapshot(path: Path, schema: Schema) -> Snapshot:
-    """Open a world file: either SQLite, which is recognised by its first bytes, or JSON `{"Entity": [records]}`."""
+    """Open a snapshot file: SQLite, recognised by its first bytes, or JSON such as `{"Entity": [records]}`."""
     try:
         with path.open("rb") as stream:
             start = stream.read(16)
@@ -203,7 +205,7 @@ class _Tables:
         return ", ".join(f"`{name}`" for name in sorted(self._every)) or "no table"
 
     def _table_of(self, entity: Entity) -> str:
-        """Return the table named after an entity, or one with a similar name and the entity's key columns."""
+        """Return the table with the entity's name, or one with a similar name that has the entity's key columns."""
         if entity.name in self._every:
             return entity.name
         names = {_plain(name): name for name in sorted(self._every)}
@@ -237,7 +239,8 @@ class _Tables:
         values = [value for _, values in narrowed for value in values]
         rows = self._base.execute(f'SELECT * FROM "{self._tables[entity.name]}" WHERE {where}', values).fetchall()
         exact = (row for row in rows if key_of([row[name] for name in entity.key]) == key)
-        # If no row matches exactly, use the row that the database's own loose comparison (`COLLATE NOCASE`) finds.
+        # If no row matches exactly, use the row that matches in the database's own, looser comparison (`COLLATE
+        # NOCASE`).
         return next(exact, rows[0] if rows and all(each for _, each in narrowed) else None)
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
@@ -261,19 +264,19 @@ class _Tables:
 
 
 def _narrowed(entity: Entity, name: str, wanted: Any) -> tuple[str, Sequence[Any]]:
-    """Return an SQL condition that can use an index, and its values. Some other rows may satisfy it too."""
+    """Return an SQL condition that can use an index, with its values. It may also select rows that do not match."""
     kind = "string" if name in entity.key else entity.fields[name].type
     if kind in ("string", "enum"):
         try:
             text = key_of((wanted,))[0] if name in entity.key else wanted
         except ValueError:
             return "0", ()
-        # Lone surrogates are not printable, and SQLite rejects them. Bytes look like `b'...'`.
+        # Unpaired surrogates are not printable, and SQLite rejects them. Bytes would look like `b'...'`.
         if isinstance(text, str) and text.isprintable() and not text.startswith(("b'", 'b"')):
             forms = _forms(text)
             return f'"{name}" IN ({", ".join("?" * len(forms))})', forms
     elif kind == "integer" and isinstance(wanted, int) and abs(wanted) < _WHOLE:
-        # In SQLite, text sorts after all numbers, and a text column may contain this number too.
+        # In SQLite, text sorts after all numbers. A text column may still contain this number, as text.
         return f'("{name}" = ? OR "{name}" >= \'\')', [int(wanted)]
     return "1", ()
 
@@ -307,11 +310,11 @@ def _named(schema: Schema, document: Any, path: Path) -> _Records:
 
 
 def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
-    """Return the name under which a document lists an entity's records.
+    """Return the name under which a document lists an entity's records. Empty if there is none.
 
-    If all records have the entity's key, this is the entity's own name or a form of it, such as `orders`, `ORDERS` or
-    `order` for `Order`. All plural forms are tried (`classes`, `stays`, `stories`). Failing that, it is the only list
-    of records by that key, such as `users` for `Customer`.
+    The name may be the entity's own name or a form of it, such as `orders`, `ORDERS` or `order` for `Order`, if all
+    records have the entity's key. All plural forms are tried (`classes`, `stays`, `stories`). If none matches, the name
+    may be that of the only object that lists records under their keys, such as `users` for `Customer`.
     """
     if entity.name in data:
         return entity.name
@@ -325,11 +328,14 @@ def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
 
 
 _ALIKE = 0.6
-"""Records listed under a different name must have at least this share of the entity's fields."""
+"""The minimum share of an entity's fields that records under a different name must have."""
 
 
 def _by_fields(schema: Schema, data: Mapping[str, Any], named: Mapping[str, str]) -> dict[str, str]:
-    """For each entity, return the record names that are no entity's name but whose fields fit only this entity."""
+    """Return, for each entity, the name of the records that fit only this entity by their fields.
+
+    Only entities without records, and names of records that belong to no entity, are matched.
+    """
     lacking = [
         each
         for each in schema.entities.values()
@@ -351,18 +357,20 @@ def _has_fields(entity: Entity, body: Any) -> bool:
 
 
 def _names_of(entity: Entity) -> tuple[str, ...]:
-    """Return the names under which an entity's records may be listed, without word separators."""
+    """Return the names under which an entity's records may be listed, in lower case and without word separators."""
     low = _plain(entity.name)
     return (f"{low}s", f"{low}es", f"{low.removesuffix('y')}ies", low)
 
 
 def _plain(name: str) -> str:
-    """Remove word separators and case from a name, so that `OrderLine`, `order_line` and `ORDER-LINE` are equal."""
+    """Return a name without word separators and in lower case, so that `OrderLine`, `order_line` and `ORDER-LINE` are
+    equal.
+    """
     return re.sub(r"[_\W]", "", name).lower()
 
 
 def _is_named_by(entity: Entity, body: Any) -> bool:
-    """Whether every record's own key field equals the key under which it is listed."""
+    """Whether every record's key field contains the key under which the record is listed."""
     if not isinstance(body, dict) or not body or len(entity.key) != 1:
         return False
     records = cast(dict[str, Any], body).items()
@@ -372,7 +380,7 @@ def _is_named_by(entity: Entity, body: Any) -> bool:
 
 
 def _records_in(entity: Entity, body: Any) -> list[dict[str, Any]] | None:
-    """Return the records in a list or in an object with ids as keys. None for any other content."""
+    """Return the records in a list, or in an object whose names are their ids. None for any other content."""
     if isinstance(body, dict):
         named = cast(dict[str, Any], body).items()
         lone = entity.key[0] if len(entity.key) == 1 else ""

@@ -1,6 +1,5 @@
-"""Recognises echoes: values in results that merely repeat an argument from the call or from an earlier write.
-
-An echoed value is not evidence.
+"""Recognises echoes: values in results that only repeat an argument of the same call or of an earlier write. An echoed
+value is not evidence.
 """
 
 import re
@@ -18,7 +17,7 @@ from bylaw.text.spelling import Spelling
 
 
 class RunIndex:
-    """Maps runs of letters and runs of digits to the steps whose normalised text contains them."""
+    """For each run of letters or digits, the steps whose normalised text contains it."""
 
     __slots__ = ("_steps",)
 
@@ -36,7 +35,9 @@ class RunIndex:
                 known.append(step)
 
     def candidates(self, spelling: Spelling, before: int) -> list[int]:
-        """Return, in order, the steps before `before` with the rarest run of one of the value's spellings."""
+        """Return the steps before `before` that may contain the value, in order. They contain the rarest run of one of
+        its spellings.
+        """
         runs = spelling.runs
         if len(runs) == 1:
             return self._rarest(runs[0], before) or []
@@ -44,7 +45,7 @@ class RunIndex:
         return ways[0] if len(ways) == 1 else sorted({step for way in ways for step in way})
 
     def _rarest(self, runs: tuple[str, ...], before: int) -> list[int] | None:
-        """Return the steps of the rarest run. Return None if any run does not occur at all."""
+        """Return the steps of the run that occurs least often. None if any of the runs does not occur at all."""
         found: list[int] | None = None
         least = 0
         for run in runs:
@@ -60,36 +61,36 @@ class RunIndex:
 _BETWEEN = re.compile(r"[\W_]+")
 _TELLING = 6
 _TELLING_WORD = 8
-"""The fewest characters, without spaces, that make a value without digits too specific to match by chance."""
+"""The minimum number of characters, without spaces, for a value without digits to be unlikely to match by chance."""
 _PIECE = 3
-"""A piece that contains a digit must be at least this long to be used when assembling a value."""
+"""The minimum length of a piece with a digit that is used to assemble a value."""
 
 
 def letters_of(text: str) -> str:
-    """Normalise case and width, and remove spaces, punctuation and invisible characters."""
+    """Return text without differences in case and width, and without spaces, punctuation and invisible characters."""
     return _BETWEEN.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 @lru_cache(maxsize=1024)
 def grouped(letters: str) -> re.Pattern[str]:
-    """Return a pattern for these characters, even if grouped as in `GB29 NWBK 6016` or `4111-1111-1111-1111`."""
+    """Return a pattern for these characters, even in groups such as `GB29 NWBK 6016` or `4111-1111-1111-1111`."""
     return re.compile(r"(?<!\w)" + r"[ \u00a0-]?".join(map(re.escape, letters)) + r"(?!\w)")
 
 
 class WrittenLetters:
-    """The letters and digits in the arguments of all writes. More writes can be added."""
+    """The letters and digits in several texts, such as the arguments of writes. More texts can be added."""
 
     __slots__ = ("_alone", "_ends", "_late", "_steps", "_text")
 
     def __init__(self) -> None:
         self._steps: list[int] = []
         self._ends: list[int] = []
-        """Where each write's part of the text ends."""
+        """The position in the text at which each write's part ends."""
         self._text = ""
         self._late: list[str] = []
-        """Values that have not yet been added to the text."""
+        """Values that are not in the text yet."""
         self._alone: dict[str, int] = {}
-        """For each complete value, the first write with this value as an argument."""
+        """For each complete value, the first write that has it as an argument."""
 
     def add(self, step: int, values: Iterable[str]) -> None:
         """Add a write's arguments. Writes must be added in order."""
@@ -103,7 +104,7 @@ class WrittenLetters:
             self._alone.setdefault(alone, step)
 
     def first(self, letters: str) -> int | None:
-        """Return the first write whose arguments contain this value, in any spelling."""
+        """Return the first write whose arguments contain this value, in any spelling. None if there is none."""
         alone = self._alone.get(letters)
         place = self._whole().find(letters) if is_telling(letters) else -1
         within = self._steps[bisect_right(self._ends, place)] if place >= 0 else None
@@ -111,7 +112,7 @@ class WrittenLetters:
         return min(found, default=None)
 
     def make_up(self, letters: str, before: int) -> bool:
-        """Whether a value can be assembled from the arguments of writes before a step."""
+        """Whether a value can be assembled from arguments of the writes before a step."""
         count = bisect_left(self._steps, before)
         if not count or not is_telling(letters):
             return False
@@ -140,7 +141,7 @@ class WrittenLetters:
 
 
 def is_telling(letters: str) -> bool:
-    """Whether these letters and digits, ignoring spaces, are too specific to match by chance."""
+    """Whether these letters and digits, without spaces, are unlikely to match by chance."""
     return len(letters) >= (_TELLING if _has_digit(letters) else _TELLING_WORD)
 
 
@@ -153,11 +154,13 @@ def _has_digit(text: str) -> bool:
 
 
 CANDIDATES = 32
-"""The maximum number of events to examine per value. The first events that contain the value's rarest part are used."""
+"""The maximum number of events to examine per value. If more contain the value's rarest part, the first ones are
+examined.
+"""
 
 
 class Handed(Struct, frozen=True, gc=False):
-    """The first write with a value as an argument. Also, the first call whose argument a record may be repeating."""
+    """The first write that had a value as an argument, and the first call whose argument a record may be repeating."""
 
     anyhow: int | None
     telling: int | None
@@ -167,7 +170,7 @@ class Echoes:
     """The values in call arguments and user messages, in any spelling."""
 
     def __init__(self, texts: EventTexts, shown: RunIndex) -> None:
-        """`shown` is the search index over result texts."""
+        """`shown` is the search index of the texts of results."""
         self._texts, self._shown = texts, shown
         self._given = RunIndex()
         self._written, self._asked = WrittenLetters(), WrittenLetters()
@@ -186,15 +189,15 @@ class Echoes:
         letters.add(step, self._texts.leaves(step))
 
     def candidates(self, spelling: Spelling, before: int) -> list[int]:
-        """Return the steps before `before` whose calls may have a value as an argument."""
+        """Return the steps before `before` of calls that may have the value in their arguments."""
         return self._given.candidates(spelling, before)[:CANDIDATES]
 
     def given(self, spelling: Spelling, before: int) -> list[int]:
-        """Return the steps before `before` whose call arguments contain a value."""
+        """Return the steps before `before` of calls that have the value in their arguments."""
         return [step for step in self.candidates(spelling, before) if spelling.held_in(self._texts.given(step))]
 
     def is_given(self, spelling: Spelling, letters: str, step: int) -> bool:
-        """Whether the call at `step` had a value as an argument, in any spelling."""
+        """Whether the call at `step` had the value in its arguments, in any spelling."""
         if spelling.held_in(self._texts.given(step)):
             return True
         if not letters:
@@ -206,7 +209,7 @@ class Echoes:
         return given.first(letters) is not None
 
     def is_told(self, spelling: Spelling, before: int) -> bool:
-        """Whether any result before a step contains a value, in any field and any spelling."""
+        """Whether any result before a step contains the value, in any field and any spelling."""
         steps = self._shown.candidates(spelling, before)[:CANDIDATES]
         if any(spelling.stands_in(self._texts.text(step)) for step in steps):
             return True
@@ -214,11 +217,12 @@ class Echoes:
         return is_telling(letters) and self._stood(letters, before)
 
     def handed(self, spelling: Spelling, letters: str, before: int) -> Handed:
-        """Return the first calls whose arguments contain a value, in any spelling.
+        """Return the first calls that had a value in their arguments, in any spelling.
 
-        A value that the user wrote in groups of digits remains the user's value, however the agent spells it. A plain
-        word may occur somewhere by chance, so it discredits a record only if a result had already shown the word.
-        Systems store and display search terms, so a look-up discredits only values that results had already shown.
+        If the user wrote the value in groups of digits, it remains the user's value, however the agent spells it. A
+        plain word may occur by chance, so a call with a plain word discredits a record only if a result had shown the
+        word before the call. A look-up discredits only values that results had shown before it, because systems store
+        and display search terms.
         """
         loose = [each.first(letters) for each in (self._written, self._asked)] if letters else []
         sure = {step for step in loose if step is not None and step < before}
@@ -226,7 +230,7 @@ class Echoes:
         is_mere = not spelling.is_number and is_word(spelling.written[0])
         anyhow: int | None = None
         telling: int | None = None
-        # Hundreds of calls may contain the value, but usually the first one decides the question.
+        # Hundreds of calls may contain the value, but usually the first one is enough.
         for step in sorted({*self.candidates(spelling, before), *sure}):
             if step not in sure and not spelling.held_in(self._texts.given(step)):
                 continue
@@ -241,10 +245,10 @@ class Echoes:
         return Handed(anyhow, telling)
 
     def is_written(self, letters: str, written: int | None, before: int) -> bool:
-        """Whether a value shown at a step may merely repeat what the agent wrote.
+        """Whether a value shown at a step may only repeat what the agent wrote.
 
-        This is the case if an earlier write had the value as an argument. It is also the case if a result had shown the
-        value, and several writes then had its parts as arguments.
+        This is the case if an earlier write had the value as an argument, or if several writes had its parts as
+        arguments after a result had shown the value.
         """
         if written is not None and written < before:
             return True

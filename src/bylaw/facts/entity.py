@@ -9,25 +9,29 @@ from msgspec import UNSET, Struct
 
 FieldType = Literal["string", "integer", "number", "money", "boolean", "date", "datetime", "enum", "list", "object"]
 Origin = Literal["system", "user", "context", "conversation"]
-"""The origins of facts: tools, the user, the host, or the conversation that created the entity."""
+"""Where a fact comes from: tools (`system`), the user, the host (`context`), or the conversation that created the
+entity.
+"""
 
 UNDECLARED: Any = UNSET
-"""Marks a field without a declared default."""
+"""Used as `Field.default` if the field declares no default."""
 
 Key = tuple[Any, ...]
 """The values of the key fields, in the declared order. Empty for an entity without a key."""
 
 
 class Saying(Struct, frozen=True):
-    """A source of a fact that the user states: either an argument of the call or a pattern for user messages."""
+    """Where a fact that the user states is read: an argument of the call, or text in user messages that matches a
+    pattern.
+    """
 
     argument: str = ""
     says: str = ""
     value: Any = None
     but_not: str = ""
-    """Messages that match this pattern are ignored."""
+    """A pattern. User messages that match it are ignored."""
     about: str = ""
-    """An argument of the call. Only statements about the entity named in this argument are used."""
+    """The name of an argument. Only statements about the entity that this argument names are used."""
 
 
 class Field(Struct, frozen=True):
@@ -36,38 +40,38 @@ class Field(Struct, frozen=True):
     values: tuple[str, ...] = ()
     origin: Origin = "system"
     question: str = ""
-    """The question to ask if only the user or another person knows the value."""
+    """The question to ask if only the user or another person knows the value of the field."""
     sayings: tuple[Saying, ...] = ()
-    """The sources of a fact that the user states, tried in order."""
+    """If the user states the fact: where to read it, in this order."""
     claims: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """For each value, the phrases that a user message uses to claim that value."""
+    """For each value of the field, the phrases with which a user claims that value."""
     default: Any = UNDECLARED
-    """The value to use if a record does not contain the field."""
+    """The value of the field if a complete record does not contain it."""
     private: bool = False
-    """Whether findings, reports and messages hide the field's values. The decision log keeps them."""
+    """Whether findings, reports and messages must hide the field's values. The decision log still contains them."""
     nullable: bool = False
-    """Whether `null` means that there is no value. Otherwise, `null` means that the value is unknown."""
+    """Whether `null` is a value, meaning that there is none. If False, `null` means that the value is unknown."""
     currency: str = ""
-    """The currency of amounts that do not name one."""
+    """The currency of amounts that do not contain one."""
     keys_of: tuple[str, str] | None = None
-    """For a list of keys: the entity that they name, and its field from which a world builds the list."""
+    """For a list of keys: the entity that the keys name, and the field of that entity from which the list is built."""
 
 
 class ReadTool(Struct, frozen=True):
-    """The tool that looks up an entity. Each argument is either a key field or text that contains `{key field}`."""
+    """The look-up of an entity. Each argument is a key field, or text that contains `{key field}`."""
 
     tool: str
     arguments: dict[str, str]
 
     def given(self, parts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments with which to look up this key. Arguments that the key does not determine are None."""
+        """Return the arguments with which to look up this key. An argument that the key does not determine is None."""
         return {
             argument: _filled(part, parts) if "{" in part else parts.get(part)
             for argument, part in self.arguments.items()
         }
 
     def parts(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parts of the key that can be read from a look-up's arguments."""
+        """Return the parts of the key that can be read from the arguments of a look-up."""
         found: dict[str, Any] = {}
         for argument, part in self.arguments.items():
             value = arguments.get(argument)
@@ -93,7 +97,7 @@ def _template(text: str) -> re.Pattern[str]:
 
 
 PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
-"""Matches a key field in the text template of a look-up's argument."""
+"""Matches a key field in the template of a look-up's argument."""
 
 
 SPOKEN: tuple[Origin, ...] = ("user", "context")
@@ -108,15 +112,17 @@ class Entity(Struct, frozen=True):
     fields: dict[str, Field]
     read: ReadTool | None = None
     fresh_for: float | None = None
-    """The number of seconds for which a seen fact remains valid. None means that there is no limit."""
+    """For how many seconds a fact remains valid after it was seen. None means that it stays valid."""
     origin: Origin = "system"
-    """`conversation` if the entity exists only in the conversation."""
+    """`conversation` if the entity exists only in the conversation, otherwise `system`."""
     complete: bool = False
-    """Whether an entity can be assumed not to exist if no result mentions it and every relevant result was readable."""
+    """Whether an entity that no result mentions can be assumed not to exist, provided that every relevant result was
+    readable.
+    """
 
     @property
     def is_always_there(self) -> bool:
-        """Whether the entity comes from statements rather than from tools. Such an entity always exists."""
+        """Whether the entity always exists, because it comes from statements rather than from tools."""
         return not self.key and bool(self.fields) and all(each.origin in SPOKEN for each in self.fields.values())
 
     def named(self, field: str) -> Field:
@@ -127,7 +133,7 @@ EXISTS = Field("exists", type="boolean")
 
 
 class Fact(NamedTuple):
-    """One field of one entity, such as `Reservation["4WQ150"].cabin`."""
+    """A field of an entity, such as `Reservation["4WQ150"].cabin`."""
 
     entity: str
     key: Key | None
@@ -145,7 +151,7 @@ class NoValue(Enum):
     """Why a source has no value for a fact."""
 
     UNSEEN = "unseen"
-    """The source does not know the value."""
+    """The source does not know the value of the fact."""
     ABSENT = "absent"
     """The source knows that the entity does not exist."""
 
@@ -155,36 +161,38 @@ ABSENT = NoValue.ABSENT
 
 
 class OneOf(Struct, frozen=True):
-    """A value left undetermined by writes in the same turn: either the old value or one of the new ones."""
+    """A value that writes in the same turn leave undetermined: either the old value or one of the new ones."""
 
     values: tuple[Any, ...]
 
 
 class Between(Struct, frozen=True):
-    """A count between two bounds. Used if it is unclear whether some calls took effect."""
+    """A count that is only known to lie between two bounds, because it is uncertain whether some calls took effect."""
 
     least: int
     most: int
 
 
 NOT_KNOWN = frozenset((NoValue, OneOf))
-"""The types of answers other than values."""
+"""The types of answers that are not values."""
 
 
 def is_known(answer: Any) -> bool:
-    """Whether an answer is definite: either a value or ABSENT."""
+    """Whether an answer is definite: a value or ABSENT."""
     return answer is not UNSEEN and answer.__class__ is not OneOf
 
 
 class FactSource(Protocol):
     """A source of facts for guards: what the agent has seen, or what is true.
 
-    A source that knows the conversation has two additional methods: `traced(value)` returns the origin of a value, and
+    A source that knows the conversation has two more methods: `traced(value)` returns the origin of a value, and
     `requested()` returns whether the user's request covers the call. See `SeenFacts`.
     """
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the value, a `OneOf`, UNSEEN, or ABSENT without an entity. Raises ValueError for a wrong type."""
+        """Return the value, a `OneOf`, UNSEEN, or ABSENT if there is no entity. Raises ValueError for a value of the
+        wrong type.
+        """
         ...
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
@@ -192,10 +200,10 @@ class FactSource(Protocol):
         ...
 
     def done(self, tool: str, match: Mapping[str, Any]) -> "int | Between | NoValue":
-        """Return the number of accepted earlier calls to `tool` whose arguments equal `match`.
+        """Return how many earlier calls to `tool` with arguments equal to `match` took effect.
 
-        Returns `Between` if some of these calls may have been refused in the meantime, or if other calls may also have
-        matched. Returns UNSEEN if nothing is known about such calls.
+        Returns `Between` if some of them may have been refused, or if other calls may have matched too. Returns UNSEEN
+        if nothing is known about such calls.
         """
         ...
 
@@ -204,9 +212,9 @@ _KINDS: dict[FieldType, str] = {
     "integer": "number", "number": "number", "money": "amount", "date": "date", "datetime": "date and time"
 }  # fmt: skip
 _STARTS = {"is": "Is", "was": "Was", "are": "Are", "can": "Can", "may": "May", "will": "Will", "must": "Must"}
-"""Words that turn a field name into a question, such as `is` in `is_late`."""
+"""First words of field names that can be turned into a question, such as `is` in `is_late`."""
 _OF_HOST = {"now": "When is this call made?", "history": "What came before this call?"}
-"""Facts that every host knows, regardless of the pack."""
+"""Facts that every host knows, whatever the pack declares."""
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -233,7 +241,7 @@ def _asked(name: str, field: Field | None, thing: str) -> str:
     if kind == "boolean" and thing and rest and first == "has":
         return f"Does {thing} have {rest}? (yes or no)"
     if kind == "boolean":
-        # A field name may be any part of speech, so it is quoted.
+        # Quote the field name, because it may be any part of speech.
         return f'Is "{words}" true{f" for {thing}" if thing else ""}? (yes or no)'
     if kind == "enum" and field is not None and field.values:
         return f'What is the "{words}"{of}: {listed(field.values, "or")}?'
@@ -243,11 +251,11 @@ def _asked(name: str, field: Field | None, thing: str) -> str:
 
 
 def _thing(fact: Fact) -> str:
-    """Return the entity in words: `order 7`, or `the order` if the key is unknown."""
+    """Return the entity as text: `order 7`, or `the order` if the key is unknown."""
     kind = _CAPITAL.sub(" ", fact.entity).replace("_", " ").lower()
     return f"{kind} {', '.join(map(str, fact.key))}" if fact.key else f"the {kind}"
 
 
 def listed(parts: Sequence[str], last: str = "and") -> str:
-    """Return a list in words, such as `a, b and c`."""
+    """Return a list as text, such as `a, b and c`."""
     return f"{', '.join(parts[:-1])} {last} {parts[-1]}" if len(parts) > 1 else "".join(parts)

@@ -1,7 +1,6 @@
-"""Counts how many look-up results were captured, readable and mapped to entities, and determines why the others were
-not.
+"""Counts how many results of look-ups were captured, readable and mapped to entities, and why the others were not.
 
-An unreadable result is always a fault in the log or the pack, not a mistake by the agent.
+An unreadable result is a fault of the log or the pack, and never a mistake by the agent.
 """
 
 from bisect import bisect_left
@@ -23,9 +22,11 @@ from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Result
 
 EvidenceGrade = Literal["shown", "readable", "empty", "unmapped", "unreadable", "failing", "uncaptured", "refused"]
-"""`shown`: contains data that the pack's entities map. `readable`: contains data, but there is no pack to map it.
-`empty`: data without content. `unmapped`: data in which no observation finds its entity. `unreadable`: text that no
-reader can parse. `failing`: unreadable text that looks like an error.
+"""How useful a result is.
+
+`shown`: data that the pack maps to entities. `readable`: data, but there is no pack to map it. `empty`: data without
+content. `unmapped`: data in which no observation finds its entity. `unreadable`: text that cannot be parsed. `failing`:
+unreadable text that looks like an error.
 """
 
 CURES: Final[dict[EvidenceGrade, str]] = {
@@ -36,7 +37,7 @@ CURES: Final[dict[EvidenceGrade, str]] = {
     " tools.yaml (`bylaw explain` shows the line to write)",
     "unmapped": "no observation finds an entity's key in the results: correct the tool's observations",
 }
-"""The advice for each problem. docs/guides/get-your-logs-out.md explains how to record logs."""
+"""What to do about each problem. docs/guides/get-your-logs-out.md explains how to record logs."""
 
 
 class LookupEvidence(Struct, frozen=True, omit_defaults=True):
@@ -44,29 +45,29 @@ class LookupEvidence(Struct, frozen=True, omit_defaults=True):
     results: int
     """The number of results, including refusals."""
     captured: int
-    """The number of results that have content."""
+    """The number of results whose content was recorded."""
     readable: int
-    """The number of captured results that are data or refusals, or that match one of the pack's patterns."""
+    """The number of captured results that are data, are refusals, or match a pattern of the pack."""
     shown: int | None = None
-    """The number of results that contain data mapped by the pack's entities. None if it does not map the tool."""
+    """The number of results whose data the pack maps to entities. None if the pack does not map this tool's results."""
     refused: int = 0
     empty: int = 0
     cures: tuple[str, ...] = ()
-    """The advice for each problem, starting with the most common one. Empty if every result could be used."""
+    """What to do about each problem, the most common problem first. Empty if every result could be used."""
 
 
 class EvidenceCount:
-    """Counts of results over several conversations. They can be added together."""
+    """Counts the results in several conversations. Two counts can be added."""
 
     def __init__(self, schema: Schema | None = None) -> None:
         self.graded: dict[str, Counter[EvidenceGrade]] = {}
         self._lookups: dict[str, tuple[Tool, list[Observation] | None]] | None = None
-        """The pack's look-ups, each with its observations. Without a pack, this is None and all tools are included."""
+        """The pack's look-ups, each with its observations. None if there is no pack, so that all tools are counted."""
         self._mapped: frozenset[str] = frozenset()
         if schema is not None:
             shows = {name: [each for found in kinds.values() for each in found] for name, kinds in schema.shows.items()}
             pages = schema.actions.pages if schema.actions is not None else None
-            # Browser pages are read for actions, whether or not they show entities.
+            # Pages of a browser are read for actions, even if they show no entities.
             shown = {name for name in schema.tools if pages is not None and pages.shows(name) and name not in shows}
             reads = [tool for tool in schema.called.values() if tool.effect == "read" and tool.name not in shown]
             self._lookups = {tool.name: (tool, shows.get(tool.name) or None) for tool in reads}
@@ -75,7 +76,8 @@ class EvidenceCount:
     def add(self, events: Sequence[Event], known: Mapping[int, CallRecord] | None = None) -> None:
         """Count the results of look-ups in one conversation or, without a pack, the results of all tools.
 
-        `known` contains the conversation's calls by step. Guards may already have read some of their results.
+        `known` contains the conversation's calls by step. Passing it saves time, because guards may already have read
+        their results.
         """
         lookups, graded, known = self._lookups, self.graded, known or {}
         for result in events:
@@ -102,7 +104,7 @@ class EvidenceCount:
             self.graded.setdefault(tool, Counter()).update({grade: count * times for grade, count in grades.items()})
 
     def found(self) -> tuple[LookupEvidence, ...]:
-        """Return the counts by tool, ordered by number of results, highest first."""
+        """Return the counts by tool, the tool with the most results first."""
         listed = [_evidence(tool, graded, tool in self._mapped) for tool, graded in self.graded.items()]
         return tuple(sorted(listed, key=lambda each: (-each.results, each.tool)))
 
@@ -110,7 +112,7 @@ class EvidenceCount:
 def grade(
     call: Call, result: Result, tool: Tool | None = None, observations: Iterable[Observation] | None = None
 ) -> EvidenceGrade:
-    """Return the grade of one result. `observations` is None if the pack declares none for its tool."""
+    """Return how useful a result is. `observations` is None if the pack declares none for the tool."""
     if not result.captured:
         return "uncaptured"
     value = result.value()
@@ -157,7 +159,7 @@ def wilson(hits: int, cases: int) -> tuple[float, float]:
 
 
 def rate(count: int, of: int) -> dict[str, Any]:
-    """Return `count / of` with its confidence interval, as a record. Its values are None if `of` is 0."""
+    """Return `count / of` with its confidence interval, as a record. All values are None if `of` is 0."""
     if of == 0:
         return {"value": None, "low": None, "high": None, "count": count, "of": 0}
     low, high = wilson(count, of)
@@ -165,10 +167,10 @@ def rate(count: int, of: int) -> dict[str, Any]:
 
 
 def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> Unread | None:
-    """Return why a field is unknown although the agent looked it up and got a result.
+    """Return why a field is unknown although the agent looked it up and got a result. None if there is no such result.
 
-    A refusal is a readable answer. A look-up without a result normally showed nothing. The exception is a look-up to
-    which a result with an unknown id may belong.
+    A refusal is a readable answer. A look-up without a result showed nothing, unless a result with an unknown id may
+    belong to it.
     """
     seen = ledger.seen_by(at, entity, key)
     if seen is not None and seen.is_contradicted(entity.named(field)):
@@ -177,14 +179,14 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
         return "not_captured"
     if not ledger.has_answer_about(entity.name):
         return None
-    # Look-ups before the last change are irrelevant.
+    # Look-ups before the last change do not matter.
     changed = ledger.changes.between(entity.name, key, field, -1, at.step, known_at=at.step)
     for record in _asked_for(ledger, entity, key, field, 0 if changed is None else changed):
         delivered = record.delivered
         if delivered is None or delivered >= at.start or record.who != at.who:
             continue
         is_read = record.tool is not None and record.tool.effect == "read"
-        # Examine only look-ups and calls whose results were not captured.
+        # Only look-ups, and calls whose results were not captured, need to be examined.
         if is_read or (record.result is not None and not record.result.captured):
             why = _why_not_shown(ledger, record, entity, key, field)
             if why and ledger.changes.is_current(entity.name, key, field, record.step, at):
@@ -193,7 +195,7 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
 
 
 def _may_have_an_answer(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-    """Whether a look-up of the entity has no result, but a later result has an unknown id."""
+    """Whether a look-up of the entity has no result but a later result with an unknown id may belong to it."""
     last = max((step for step in ledger.strays if step < at.start), default=-1)
     return any(
         made.step < last and made.result is None and not made.call.refused and made.who == at.who
@@ -204,7 +206,7 @@ def _may_have_an_answer(ledger: Ledger, entity: Entity, key: Key, field: str, at
 
 
 def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int) -> Sequence[CallRecord]:
-    """Return the answered calls, starting at a step, that may be about the entity. Other calls may be included."""
+    """Return the calls with results, from a step on, that may be about the entity. The list may contain others."""
     ways = {way.tool: way for way in reversed(ledger.schema.ways[entity.name, field])}
     found: list[CallRecord] = []
     for tool, answered in ledger.answers.by_tool().items():
@@ -222,10 +224,10 @@ def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int)
 def _suspects(
     ledger: Ledger, tool: str, records: Sequence[CallRecord], entity: Entity, field: str
 ) -> Sequence[CallRecord]:
-    """Return the tool's results that may have failed to show the field, whatever the arguments. The list is cached."""
+    """Return the calls to the tool whose results may have failed to show the field, whatever the arguments. Cached."""
     count, found = ledger.suspects.get((tool, entity.name, field), (0, []))
     if count != len(records):
-        # A late result may have to be placed before other results.
+        # Start again, because a late result may belong before results that were already checked.
         found = [record for record in records if _why_shown_nowhere(ledger, record, entity, field)]
         ledger.suspects[tool, entity.name, field] = (len(records), found)
     return found
@@ -252,7 +254,7 @@ def _why_not_shown(ledger: Ledger, record: CallRecord, entity: Entity, key: Key,
     thing = ledger.thing(entity.name, key)
     shown = [each.value for each in thing.shown(field) if each.as_of == record.step] if thing is not None else []
     if shown:
-        # A bare `null` means that the field was requested but not provided.
+        # A `null` means that the field was requested but not provided.
         may_be_none = field in entity.fields and entity.fields[field].nullable
         is_null = any(value is None for value in shown) and not may_be_none
         return "not_told" if is_null else None
@@ -262,7 +264,7 @@ def _why_not_shown(ledger: Ledger, record: CallRecord, entity: Entity, key: Key,
 
 
 def _is_shown_otherwise(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> bool:
-    """Whether a look-up showed the field for its entity, possibly with a different spelling of the key."""
+    """Whether a look-up showed this field of the entity, possibly under a different spelling of the entity's key."""
     way = next(way for way in ledger.schema.ways[entity.name, field] if way.tool == record.call.tool)
     named = way.parts(record.call.arguments)
     thing = ledger.thing(entity.name, key_of([named.get(part) for part in entity.key]))
@@ -270,13 +272,13 @@ def _is_shown_otherwise(ledger: Ledger, record: CallRecord, entity: Entity, fiel
 
 
 def _is_about(schema: Schema, call: Call, entity: Entity, key: Key, field: str) -> bool | None:
-    """Whether a look-up requests the entity by its key. None if the look-up lists entities or lost its arguments."""
+    """Whether a look-up requests this entity by its key. None if it lists entities, or if its arguments were lost."""
     for way in schema.ways[entity.name, field]:
         if way.tool == call.tool and not call.fault:
             named = [str(call.arguments.get(argument)) for argument in way.arguments]
             wanted = [key[entity.key.index(part)] for part in way.arguments.values() if part in entity.key]
             if list(map(loose, named)) != list(map(loose, wanted)):
                 return False
-            # A search by part of the key, such as a date, may also match other entities.
+            # A search by part of the key, such as a date, may also return other entities.
             return True if set(way.arguments.values()) >= set(entity.key) else None
     return None

@@ -1,6 +1,6 @@
 """The ledger records everything that was asked, answered, said and done in one trajectory.
 
-`ShownFacts` holds what results have shown. A value in a user message is a claim, not a fact.
+`ShownFacts` holds what results have shown. A value in a user message is only a claim and not a fact.
 """
 
 import re
@@ -26,7 +26,7 @@ from bylaw.trace.event import Call, Event, Result
 
 _GAPS = re.compile(r"[\s_-]+")
 Search = Callable[[str], Any]
-"""Searches a message. The result is true if it finds something."""
+"""Searches a message for something. Any true result means that it was found."""
 
 
 def _stating(field: Field, value: Any) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def _compile(forms: tuple[str, ...]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=4096, typed=True)
 def _forms(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], value: Any) -> tuple[str, ...]:
-    """Return patterns that match statements of the value. Only whole words match."""
+    """Return patterns that match statements of the value as whole words."""
     name = ("true" if value else "false") if isinstance(value, bool) else str(value)
     phrases = tuple(re.escape(each) for claimed, said in claims if claimed == name for each in said)
     match kind:
@@ -85,7 +85,7 @@ def _dates(value: Any) -> Iterator[str]:
 
 
 class MissingResults:
-    """Finds calls whose results are missing. Events are read only as far as required."""
+    """Finds calls whose results are missing. Events are read only up to the step of the query."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
@@ -96,10 +96,10 @@ class MissingResults:
         self._turn = -1
         self._open: list[int] = []
         self._left: list[int] = []
-        """Calls in earlier turns that had no result when the next turn began."""
+        """Calls that had no result when a later turn began."""
 
     def any_before(self, step: int) -> bool:
-        """Whether a result is missing that should have been available in the turn at `step`."""
+        """Whether a result is missing that the agent should have had in the turn at `step`."""
         self._look(step)
         if self._lost and self._lost[0] < step:
             return True
@@ -127,11 +127,11 @@ class MissingResults:
 
 class Requests(Protocol):
     def keeps(self, at: CallRecord) -> "bool | NoValue":
-        """Whether the user's request covers a call. UNSEEN if only the user can tell."""
+        """Whether the user's request covers a call. UNSEEN if the user must be asked."""
         ...
 
     def objections(self, at: CallRecord) -> Sequence[object]:
-        """Return why the request does not cover a call. Each reason is an object that can be converted to text."""
+        """Return the reasons why the request does not cover a call. They are objects whose `str` is the text."""
         ...
 
 
@@ -139,31 +139,33 @@ class Ledger(ShownFacts):
     """The facts shown in one trajectory, and everything that was asked, said and done in it."""
 
     turn = -1
-    """The number of the current turn. Its first step is `turn_start`."""
+    """The number of the current turn. `turn_start` is its first step."""
     turn_start = 0
     _provenance: Provenance | None = None
     requests: Requests | None = None
-    """What the user's request allows, if the pack needs this information."""
+    """What the user's request allows. Set if the pack uses requests."""
     stated: Callable[[str, Field, CallRecord], Any] | None = None
-    """Returns the raw value that the user stated before a call, or UNSEEN, for statements that code cannot read."""
+    """For statements that code cannot read: returns the raw value that the user stated before a call, or UNSEEN."""
 
     def __init__(self, schema: Schema, vouched: Mapping[str, Any] | None = None) -> None:
         super().__init__(schema)
         self.vouched: Mapping[str, Any] = {} if vouched is None else vouched
         self.calls: dict[int, CallRecord] = {}
         self.writes: list[CallRecord] = []
-        """Calls that may change something: calls to write tools and to undeclared tools."""
+        """Calls that may change something, which are calls to write tools and to undeclared tools."""
         self.said: list[tuple[int, str]] = []
         self._unheard: list[int] = []
-        """Steps of unrecorded user messages."""
+        """Steps of user messages that were not recorded."""
         self.answers = Answers()
         self.strays: list[int] = []
         self._stating: dict[Search, tuple[int, list[int]]] = {}
-        """For each search: the number of user messages searched so far, and the positions of those that match."""
+        """For each search: how many user messages were searched so far, and the indices of those that match."""
         self.suspects: dict[tuple[str, str, str], tuple[int, list[CallRecord]]] = {}
-        """For each tool, entity and field: how many results were checked, and those that may lack the field."""
+        """For each tool, entity and field: how many results were checked, and the calls whose results may lack the
+        field.
+        """
         self._to_show: dict[int, CallRecord] = {}
-        """Refused calls for which a shield made look-ups that the agent has not seen yet, keyed by step."""
+        """Refused calls, by step, for which a shield made look-ups whose results the agent has not received yet."""
 
     @cached_property
     def _missing(self) -> MissingResults:
@@ -178,20 +180,20 @@ class Ledger(ShownFacts):
         return len(self._events)
 
     def record(self, call: Call, step: int) -> CallRecord:
-        """Create the record of a call that has not been observed yet."""
+        """Return a record of a call that has not been observed yet."""
         start = self.turn_start if call.turn == self.turn else step
         return record_of(call, step, start, self.schema.called.get(call.tool))
 
     def observe(self, step: int, event: Event, made: CallRecord | None = None) -> None:
-        """Add the next event. `made` is the call's record if the event is a call that was already judged."""
+        """Add the next event. If it is a call that was already judged, `made` is its record."""
         self.observe_all(step, (event,), made)
 
     def observe_all(self, step: int, events: Sequence[Event], made: CallRecord | None = None) -> None:
-        """Add the next events. `made` is the record of the first event if that is a call already judged."""
+        """Add the next events. If the first is a call that was already judged, `made` is its record."""
         tools, calls, turn, start = self.schema.called, self.calls, self.turn, self.turn_start
         self._events += events
         for event in events:
-            # A failing `isinstance` check is slow, and attribute access is fastest if the type is always the same.
+            # A failing `isinstance` check is slow. The attribute is fastest to read if its type is always the same.
             if type(event) is Result:
                 asked = calls.get(event.call) if event.call is not None else None
                 if asked is not None and asked.result is None and not asked.call.refused:
@@ -215,7 +217,7 @@ class Ledger(ShownFacts):
             else:
                 if event.turn != turn:
                     turn, start = event.turn, step
-                # An answer to a card is not a statement.
+                # The answer to a card is not a statement of the user.
                 if event.by == "user" and event.confirmation is None:
                     self.said.append((step, event.text))
                     if not event.captured:
@@ -224,12 +226,12 @@ class Ledger(ShownFacts):
         self.turn, self.turn_start = turn, start
 
     def perform(self, asked: CallRecord, made: CallRecord) -> None:
-        """Add an action performed by the last observed call."""
+        """Add an action that the last observed call performed."""
         asked.actions = (*asked.actions, made)
         self._begin(made)
 
     def suppose(self, made: CallRecord) -> CallRecord:
-        """Assume that an action ran, to judge another action of its call. Call `withdraw` afterwards."""
+        """Assume that an action ran, in order to judge another action of the same call. Call `withdraw` afterwards."""
         supposed = CallRecord(replace(made.call, refused=False), self.step, made.start, made.tool, made.who)
         self._begin(supposed)
         return supposed
@@ -264,7 +266,7 @@ class Ledger(ShownFacts):
             self._kinds[entity].showing.append(made)
 
     def _shown_with(self, refused: CallRecord, told: Result, step: int) -> None:
-        """Record a shield's look-ups for a refused call, whose results the agent received with the refusal."""
+        """Record the look-ups that a shield made for a refused call. The agent got their results with the refusal."""
         call = refused.call
         for each in call.looked_up:
             if each.shown:
@@ -286,7 +288,7 @@ class Ledger(ShownFacts):
             self._provenance.vouch(context)
 
     def read_ahead(self, result: Result) -> None:
-        """Decode an observed result in advance."""
+        """Decode a result that was observed, before it is needed."""
         if self._provenance is not None:
             self._provenance.index()
         made = self.calls.get(result.call) if result.call is not None else None
@@ -294,11 +296,15 @@ class Ledger(ShownFacts):
             self._read(entity)
 
     def has_heard_all(self, step: int) -> bool:
-        """Whether every user message before a step was recorded. False if none was, as logs may omit them."""
+        """Whether every user message before a step was recorded. False if none was, because a log may leave them all
+        out.
+        """
         return self.has_heard_since(-1, step) and bool(self.said) and self.said[0][0] < step
 
     def is_whole_before(self, step: int) -> bool:
-        """Whether every message and result before a step is known. If so, a value that is not in any of them is new."""
+        """Whether every message and every result before a step is known, so that a value which none of them contains is
+        new.
+        """
         return self.has_heard_all(step) and not self._missing.any_before(step)
 
     def has_heard_since(self, step: int, before: int) -> bool:
@@ -309,7 +315,7 @@ class Ledger(ShownFacts):
         return bool(self._unheard) and self._unheard[-1] == self.said[-1][0]
 
     def stating(self, searches: Iterable[Search], before: int) -> Iterator[tuple[int, str]]:
-        """Yield the user messages before a step in which a search finds something, with their steps, latest first."""
+        """Yield the user messages before a step that a search matches, each with its step, latest first."""
         said = self.said
         found: list[Iterator[int]] = []
         until = bisect_left(said, (before,))
@@ -325,7 +331,7 @@ class Ledger(ShownFacts):
             yield said[place]
 
     def claim(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
-        """Return the step and words of the user's last claim of a value, or of any value if it is UNSEEN."""
+        """Return the step and the text of the user's last claim of a value. If it is UNSEEN, any value counts."""
         forms = _stating(field, value)
         if not forms:
             return None
@@ -338,7 +344,7 @@ class Ledger(ShownFacts):
     def done(
         self, tool: str, match: Mapping[str, Any], at: CallRecord, *, known_at: int | None = None
     ) -> int | Between:
-        """Count the calls to `tool` before `at` that took effect or were answered and whose arguments equal `match`."""
+        """Return how many earlier calls to `tool` with arguments equal to `match` took effect or were answered."""
         count = unsure = 0
         declared = self.schema.tools.get(tool)
         is_write = declared is None or declared.effect == "write"
@@ -350,8 +356,7 @@ class Ledger(ShownFacts):
             if made.call.tool != tool and tool not in made.may_be:
                 continue
             is_known = made.delivered is not None and (known_at is None or made.delivered < known_at)
-            # A call in the same turn is assumed to have run until its result arrives. Staleness is handled in the same
-            # way.
+            # A call in the same turn is assumed to have run until its result arrives, as it is for staleness.
             is_pending = is_write and known_at is not None and made.start == at.start
             happened = (
                 (made.accepted if is_write else made.was_answered()) if is_known else True if is_pending else None

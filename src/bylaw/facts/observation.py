@@ -41,28 +41,28 @@ _STEP = re.compile(r"\.(\*)|\.([A-Za-z_][A-Za-z_0-9-]*)|\[(\*)\]|\[(\d+)\]|\['([
 
 
 class PathError(BylawError):
-    """Raised if a path in an observation cannot be parsed."""
+    """Raised if a path in an observation is invalid."""
 
     code = "BY403"
 
 
 NOTHING: Final[Any] = object()
-"""Marks a path that does not lead to a value."""
+"""The result of a path that leads to no value."""
 
 
 class PathScope(Struct, frozen=True, gc=False):
-    """The values from which a path can start."""
+    """The values at which a path can start."""
 
     item: Any
     result: Any
     args: Mapping[str, Any]
     key: Any = NOTHING
     find: "Finder | None" = None
-    """Reads fields from other entities. Available for writes but not for results."""
+    """Reads fields of other entities. Set for writes, but not for results."""
 
 
 Finder = Callable[[str, Any, str], Any]
-"""Takes an entity, a key and a field. Returns the value known at that time, or NOTHING."""
+"""Given an entity, a key and a field, returns the value that was known at that time, or NOTHING."""
 Getter = Callable[[PathScope], Any]
 
 _START: dict[str, Getter] = {
@@ -75,7 +75,9 @@ _START: dict[str, Getter] = {
 
 
 def compile_path(text: str) -> Getter:
-    """Compile a path to a function. It returns the value at the path, a list of values for `*`, or NOTHING."""
+    """Compile a path to a function that returns the value at the path. For a path with `*`, it returns a list. NOTHING
+    if there is no value.
+    """
     if text.startswith("="):
         literal = text[1:]
         return lambda scope: literal
@@ -97,7 +99,7 @@ def compile_path(text: str) -> Getter:
 
 
 def _gathered(start: Getter, steps: "Sequence[_Step]", scope: PathScope) -> Any:
-    """Return the values at a path with `*`. If the container is missing, return NOTHING, not an empty list."""
+    """Return the values at a path with `*`. If their container is missing, return NOTHING, not an empty list."""
     first = next(place for place, step in enumerate(steps) if step in (None, "*"))
     wanted = list if steps[first] is None else dict
     held = _walk([(start(scope), scope.key)], steps[:first])
@@ -107,7 +109,7 @@ def _gathered(start: Getter, steps: "Sequence[_Step]", scope: PathScope) -> Any:
 
 
 class ItemPath:
-    """A path to items. If the container is an object, each item includes its name in the object."""
+    """A path to a number of items. If they are the members of an object, each item comes with its name."""
 
     def __init__(self, text: str) -> None:
         root, self._steps = _parse(text)
@@ -117,7 +119,7 @@ class ItemPath:
         return _walk([(self._start(scope), scope.key)], self._steps)
 
     def is_misfit(self, scope: PathScope) -> bool:
-        """Whether a value on the path has an unexpected structure."""
+        """Whether a value on the path has a structure that the path does not expect."""
         found: list[tuple[Any, Any]] = [(self._start(scope), NOTHING)]
         for step in self._steps:
             wanted = list if step is None or isinstance(step, int) else dict
@@ -127,7 +129,7 @@ class ItemPath:
         return False
 
     def is_empty(self, scope: PathScope) -> bool:
-        """Whether the path leads only to empty lists or objects, which is a valid answer."""
+        """Whether the path leads to nothing but empty lists or objects. This is a valid answer."""
         found: list[tuple[Any, Any]] = [(self._start(scope), scope.key)]
         for step in self._steps:
             following = _walk(found, [step])
@@ -139,14 +141,14 @@ class ItemPath:
 
 
 def first_name(text: str) -> str | None:
-    """Return the first field of a result or row that a path reads, or None if the path starts elsewhere."""
+    """Return the first field that a path reads from a result or row. None if the path starts elsewhere."""
     root, steps = _parse(text)
     name = next((step for step in steps if step is not None), None)
     return name if root in ("", "result") and isinstance(name, str) and name != "*" else None
 
 
 _Step = str | int | None
-"""A name, a position, `*` for the values in an object, or None for the items in a list."""
+"""One step of a path: a name, an index, `*` for the values in an object, or None for the items in a list."""
 
 
 def _parse(text: str) -> tuple[str, list[_Step]]:
@@ -197,22 +199,24 @@ def _walk(found: list[tuple[Any, Any]], steps: Sequence[_Step]) -> list[tuple[An
 
 
 class Observation(Struct, frozen=True):
-    """One way in which a tool's result shows an entity."""
+    """One way in which the result of a tool shows an entity."""
 
     entity: Entity
     each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
     key: tuple[tuple[Getter, ...], ...]
-    """For each key field, the paths to try in order."""
+    """For each key field, the paths at which to look for it, in this order."""
     fields: dict[str, Getter]
-    """The fields that have their own paths."""
+    """The fields for which the pack gives a path."""
     only: bool
     when: Callable[[PathScope], bool] | None = None
     text: Pattern | None = None
-    """Matches text results, including errors, that show the entity. The named groups of the match form the item."""
+    """Matches results in the form of text (including errors) that show the entity. The named groups are the item's
+    fields.
+    """
     absent: Pattern | None = None
-    """If this pattern matches a result's text, the entity does not exist."""
+    """Matches the text of a result which says that the entity does not exist."""
     is_whole: bool = False
-    """Whether the record is complete, meaning that a missing field has its default value."""
+    """Whether the record is complete, so that a field it does not contain has the default value."""
     reads: frozenset[str] = frozenset()
 
 
@@ -225,12 +229,14 @@ class Sighting(Struct, frozen=True, gc=False):
     exists: bool = True
 
     def show(self, field: str) -> Any:
-        """Return the raw value of `field` or its default. Return NOTHING if this result shows neither."""
+        """Return the raw value of `field` in this result or, if it is missing, its default. NOTHING if there is
+        neither.
+        """
         value = self.show_own(field)
         return self.default(field) if value is NOTHING else value
 
     def show_own(self, field: str) -> Any:
-        """Return the raw value of `field` in this result, or NOTHING."""
+        """Return the raw value of `field` in this result. NOTHING if it is missing."""
         if field == "exists":
             return self.exists
         if not self.exists:
@@ -242,7 +248,7 @@ class Sighting(Struct, frozen=True, gc=False):
         return item.get(field, NOTHING) if isinstance(item, dict) and not self.observation.only else NOTHING  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
     def default(self, field: str) -> Any:
-        """Return the default of a field that is missing from a complete record, or NOTHING."""
+        """Return the default of a field that is missing from a complete record. NOTHING if there is no default."""
         observation = self.observation
         if not observation.is_whole or observation.only or field in observation.fields:
             return NOTHING
@@ -252,7 +258,7 @@ class Sighting(Struct, frozen=True, gc=False):
         return declared.default if isinstance(self.scope.item, dict) and self._is_recognised() else NOTHING
 
     def shows_more(self) -> bool:
-        """Whether the result shows more than the key: another field, or that the entity does not exist."""
+        """Whether the result shows more than the key, namely another field or that the entity does not exist."""
         if not self.exists:
             return True
         entity = self.observation.entity
@@ -262,11 +268,11 @@ class Sighting(Struct, frozen=True, gc=False):
                 has_fields = True
                 if self.show(name) is not NOTHING:
                     return True
-        # For an entity without other fields, the result shows that it exists.
+        # If the entity has no other fields, the result shows that it exists.
         return not has_fields
 
     def _is_recognised(self) -> bool:
-        """Whether the record itself, and not only the call, shows the key or another field."""
+        """Whether the record itself shows the key or another field. The call alone may have supplied the key."""
         observation, item = self.observation, cast("dict[str, Any]", self.scope.item)
         for name in observation.entity.fields:
             if name not in observation.fields and item.get(name) is not None:
@@ -284,7 +290,7 @@ def _is_something(value: Any) -> bool:
 
 
 def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str | None:
-    """Return the text to search for patterns: a refusal, or a result that is not JSON. None for other data."""
+    """Return the text in which to search for patterns: a refusal, or a result that is not JSON. None for other data."""
     if isinstance(value, str):
         return value
     return None if is_accepted and result.is_json() else result.text
@@ -293,7 +299,7 @@ def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str |
 def sightings(
     observation: Observation, args: Mapping[str, Any], value: Any, text: str | None, accepted: bool | None
 ) -> Iterator[Sighting]:
-    """Yield the entities shown by a call's result. `text` is the content if it is text or an error."""
+    """Yield the entities that the result of a call shows. `text` is the content if it is text or an error."""
     whole = PathScope(value, value, args)
     if text is not None and observation.absent is not None and (match := observation.absent.search(text)):
         scope = PathScope(match.groupdict(), value, args)
@@ -336,7 +342,7 @@ def _key(observation: Observation, scope: PathScope) -> Key | None:
         for place in places:
             part = place(scope)
             if part.__class__ in _NAMELESS:
-                # The path leads to several values or to none, so it does not identify a single entity.
+                # The path leads to several values or to none, so it does not identify one entity.
                 return None
             if can_be_key(part):
                 parts.append(part)
@@ -350,14 +356,14 @@ Unread = Literal["not_captured", "not_readable", "not_mapped", "not_told", "cont
 
 
 def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], value: Any) -> Unread | None:
-    """Return why a captured result shows nothing of an entity. None for a valid answer, such as an empty list."""
+    """Return why a captured result shows no entity of this kind. None for a valid answer, such as an empty list."""
     text = value if isinstance(value, str) else None
     if any(observation.when is not None for observation in observations):
         return None if text is None else "not_readable"
     if any(any(True for _ in sightings(each, args, value, text, True)) for each in observations):
         return None
     if text is not None:
-        # "Not found" is an answer even if it does not name the entity.
+        # "Not found" is an answer, even if it does not name the entity.
         says_none = any(each.absent is not None and each.absent.search(text) for each in observations)
         return None if says_none or not text.strip() else "not_readable"
     scope = PathScope(value, value, args)
@@ -367,7 +373,7 @@ def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], val
 
 
 def _holds_something(value: Any) -> bool:
-    """Whether a result contains more than empty lists and records, as a search without matches returns."""
+    """Whether a result contains more than empty lists and records. A search without matches returns only these."""
     if isinstance(value, dict):
         return any(map(_holds_something, cast("dict[str, Any]", value).values()))
     if isinstance(value, list):
@@ -376,14 +382,14 @@ def _holds_something(value: Any) -> bool:
 
 
 class PageObservations:
-    """Compiles observations of pages. `paths` provides the entities and collects the errors."""
+    """Compiles observations of browser pages. `paths` provides the entities and collects the errors."""
 
     def __init__(self, paths: Any, terms: PageTerms | None) -> None:
         self._paths = paths
         self.terms = terms or default_pages()
 
     def read(self, body: WrittenPage, at: YamlPath) -> Observation | None:
-        """Compile one observation. Return None if it does not name an entity."""
+        """Compile one observation. Return None if it names no entity."""
         entity: Entity | None = self._paths.entity(body.as_, body.fields, at)
         if entity is None:
             return None
@@ -404,7 +410,9 @@ class PageObservations:
         return Observation(entity, shown, key, fields, only=True)
 
     def shown_by(self, tool: str, observation: Observation) -> Observation:
-        """Return the observation for one tool. A snapshot that has arguments shows only part of the page."""
+        """Return the observation for one tool. If a snapshot has arguments, it shows only part of the page and is
+        ignored.
+        """
         return (
             replace(observation, each=partial(_of_whole_page, observation.each))
             if tool == self.terms.snapshot
@@ -450,19 +458,19 @@ class PageObservations:
 
 
 class ShownOnPage:
-    """Finds the elements that show an entity on the page in a result."""
+    """Finds, in a result, the elements of a page that show an entity."""
 
     def __init__(self, url: Pattern | None, each: tuple[str, ElementTerms | None], terms: PageTerms) -> None:
         self._url, (self._role, self._within), self._terms = url, each, terms
 
     def __call__(self, scope: PathScope) -> Sequence[tuple[Any, Any]]:
-        """Return the items. There are none if the result shows a different page or only part of the page."""
+        """Return the items. Empty if the result shows a different page, or only part of the page."""
         if has_mark(scope.args):
             return ()
         page = page_in(text_of(scope.result))
         if isinstance(page, Unreadable) or not page.is_complete:
             return ()
-        # A site may include the query in its address, so the pattern must match the whole address.
+        # The pattern must match the whole address, because an address may contain a query.
         if self._url is None or not self._url.occurs(page.url):
             return ()
         return [((page, element), NOTHING) for element in self._elements(page)]

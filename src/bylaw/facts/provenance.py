@@ -1,7 +1,7 @@
 """Finds the origin of an argument's value.
 
 Events are indexed by the runs of letters and digits that they contain. A query examines only events that contain the
-value's rarest run. A result is decoded only if it contains the value.
+value's rarest run, and decodes a result only if it contains the value.
 """
 
 import re
@@ -31,7 +31,9 @@ _WHEN = frozenset(
     ("date", "time", "timestamp", "day", "at", "sent", "received", "created", "posted", "modified", "last")
 )
 _OF = frozenset(("user", "username", "email", "mail", "address", "message", "msg", "display", "full", "first"))
-"""Words that are combined with a word for an author in field names, as in `sender_email` and `message_id`."""
+"""Words that are combined in field names with a word for an author or an identifier, as in `sender_email` and
+`message_id`.
+"""
 _SEARCH_ARGUMENTS = frozenset(("query", "q", "search", "keyword", "keywords", "text", "term", "terms", "contains"))
 _SPOKEN_OF = "subject|title|titled|entitled|headed|headline|called|named|about|regarding|concerning"
 _WORD = re.compile(r"[^\W_]+")
@@ -40,7 +42,9 @@ _QUOTES = "\"'\u201c\u2018\u00ab`"
 
 
 def own_fields(fields: Mapping[str, str], vouched: Callable[[str], bool]) -> frozenset[str] | None:
-    """Return the normalised names of the fields that identify a record. None (all fields) if none names an author."""
+    """Return the normalised names of the fields that identify a record. None means all fields, because none names an
+    author.
+    """
     words = {name: {*_words(name)} for name in fields}
     if not any(_is_who(words[name]) and not _is_nobody(value) for name, value in fields.items()):
         return None
@@ -54,12 +58,12 @@ def is_file_name(field: str) -> bool:
 
 
 def is_search(argument: str) -> bool:
-    """Whether a look-up's argument is a search text rather than a name."""
+    """Whether an argument of a look-up is a search text rather than a name."""
     return bool({*_words(argument)} & _SEARCH_ARGUMENTS)
 
 
 def is_spoken_of(before: str, field: str = "") -> bool:
-    """Whether the words before a quote show that the user is quoting, or naming a topic, title or field."""
+    """Whether the words before a quote show that the user is quoting something, or naming a topic, title or field."""
     if before[-1:] and before[-1] in _QUOTES and not before[-2:-1].isalnum():
         return True
     names = "|".join([_SPOKEN_OF, *(re.escape(word) for word in _words(field))])
@@ -71,7 +75,7 @@ def _is_who(words: set[str]) -> bool:
 
 
 def _is_nobody(value: str) -> bool:
-    """Whether a value names no other person: it is `me`, or mostly digits, like an account or telephone number."""
+    """Whether a value names no other person, because it is `me` or mostly consists of digits, as account numbers do."""
     digits, letters = sum(map(str.isdigit, value)), sum(map(str.isalpha, value))
     return value == "me" or (digits > letters and "@" not in value)
 
@@ -81,9 +85,13 @@ def _words(name: str) -> list[str]:
 
 
 TracedSource = Literal["user", "host", "record", "content", "agent"]
-"""The user's words, the host's context, a whole field that a tool vouches for, other result text, or the agent."""
+"""Where a value comes from.
+
+`user`: the user's words. `host`: the host's context. `record`: a whole field of a result that is declared reliable.
+`content`: other text in a result. `agent`: the agent itself.
+"""
 WORST_FIRST: tuple[TracedSource, ...] = ("agent", "content", "record", "host", "user")
-"""Sources in order of trust. A combination of values is only as trusted as its least trusted part."""
+"""Sources, the least trusted first. A combination of values is only as trusted as its least trusted part."""
 Way = Literal["exact", "normalised", "derived"]
 
 _NUMBERS = 200
@@ -94,29 +102,29 @@ _SCHEME = re.compile(r"^https?://", re.IGNORECASE)
 
 
 class Traced(Struct, frozen=True):
-    """The origin of a value, with the evidence that determines whether the value can be trusted."""
+    """The origin of a value, with what determines whether the value can be trusted."""
 
     source: TracedSource
     how: Way = "exact"
     step: int | None = None
-    """The step of the message or result that showed the value."""
+    """The step of the message or result that shows the value."""
     tool: str = ""
     arguments: Mapping[str, Any] = {}
     field: str = ""
-    """The field in the result, or the labelled line if the value is inside a longer text."""
+    """The field of the result. If the value is inside a longer text, the label of its line."""
     is_whole: bool = True
-    """Whether the value is the whole field, rather than part of a longer text."""
+    """Whether the value is the whole field and not just part of a longer text."""
     beside: Mapping[str, str] = {}
-    """The other short fields of the record, normalised."""
+    """The other short fields of the same record, normalised."""
     pointed: tuple[str, ...] = ()
-    """For content: the normalised names with which the user referred to the source."""
+    """For `content`: the normalised names by which the user referred to the source."""
     parts: tuple[TracedSource, ...] = ()
-    """For a derived value: the origins of its parts."""
+    """For a value derived from others: where its parts come from."""
     number: int = -1
-    """The position of the record in the result, or -1 if there is no record."""
+    """The index of the record in the result. -1 if there is no record."""
 
     def record(self) -> dict[str, Any]:
-        """Return the origin as a record for guards."""
+        """Return the origin as a record that guards can read."""
         told = {name: getattr(self, name) for name in ("source", "how", "tool", "field")}
         return {
             **told,
@@ -129,7 +137,7 @@ class Traced(Struct, frozen=True):
 
 
 class Provenance:
-    """Finds the origins of values in one conversation. More events may be added to `events`."""
+    """Finds the origins of values in one conversation. Events may be added to `events` later."""
 
     def __init__(
         self,
@@ -159,7 +167,7 @@ class Provenance:
         self._host = " \n ".join([self._instructions, *(str(value) for value in context.values())])
 
     def origin(self, value: Any, *, before: int) -> Traced:
-        """Return the origin of `value` for a log without a pack: a whole value in a result counts as a record."""
+        """Return the origin of `value` if there is no pack. A whole value in a result then counts as a record."""
         spelling = spell(value)
         if spelling is None:
             return Traced("agent")
@@ -173,9 +181,9 @@ class Provenance:
         """Return the most trusted origin of `value`, using the events before a step.
 
         The user's words rank first, then the host's context, then a whole field of a record, then other content. A
-        value that merely repeats a call's argument is not evidence. This applies to the call's own result. After a
-        write, it also applies to later results. After a look-up, it applies to later records only if a result had
-        already shown the value.
+        value that only repeats an argument is not evidence. In the call's own result, every argument may be repeated. A
+        write's argument may also be repeated by later results. A look-up's argument may be repeated by later records,
+        but this counts only if a result had shown the value before the look-up.
         """
         forms = _forms(value)
         self.index()
@@ -190,24 +198,24 @@ class Provenance:
         for form, way in forms:
             for traced in self.sights(form, before=before):
                 traced = replace(traced, how=way if way != "exact" else traced.how)
-                # In order of preference: a record, the source that the user referred to, a whole value, the first value
-                # found.
+                # Preferred in this order: a record, the source to which the user referred, a whole value, the first
+                # value found.
                 found = traced if found is None or _worth(traced) > _worth(found) else found
                 if found.source == "record":
                     return found
         return found or Traced("agent")
 
     def sights(self, value: str | float, *, before: int, confirmed: bool = False) -> Iterator[Traced]:
-        """Yield, in order, the places in results before a step that show a value and do not merely repeat it.
+        """Yield the places in results before a step that show a value and do not only repeat it, in order.
 
-        With `confirmed`, also yield fields that repeat their call's argument, if no result had shown that argument to
-        the agent.
+        With `confirmed`, also yield fields that repeat an argument of their call, if no earlier result had shown the
+        value to the agent.
         """
         spelling = spell(value)
         if spelling is None:
             return
         self.index()
-        # Compare numbers only with numbers. Without its decimal point, 5.0 would become 50.
+        # Compare numbers only as numbers, because 5.0 without its decimal point would become 50.
         letters = "" if spelling.is_number else letters_of(spelling.folded)
         handed: Handed | None = None
         for step in self._shown_in.candidates(spelling, before)[:CANDIDATES]:
@@ -233,7 +241,7 @@ class Provenance:
         return bare != value and self.is_said(bare, before=before)
 
     def echo_steps(self, value: str | float, *, before: int) -> tuple[list[int], list[int]]:
-        """Return the steps of writes with a value as an argument, and of results that showed it later."""
+        """Return the steps of writes that had the value as an argument, and of results that showed it later."""
         spelling = spell(value)
         if spelling is None:
             return [], []
@@ -242,19 +250,19 @@ class Provenance:
         return writes, [step for step in shown if step > writes[0] and spelling.stands_in(self.text(step))]
 
     def numbers(self, *, before: int) -> list[float]:
-        """Return the numbers that were said or shown before a step. If there are many, return only the latest."""
+        """Return the numbers that were said or shown before a step, or only the latest if there are many."""
         self.index()
         end = bisect_left(self._numbers, (before,))
         return [number for _, number in self._numbers[max(0, end - _NUMBERS) : end]]
 
     def given(self, value: str | float, *, before: int) -> list[int]:
-        """Return the steps before `before` whose call arguments contain a value."""
+        """Return the steps before `before` of calls that have the value in their arguments."""
         spelling = spell(value)
         self.index()
         return [] if spelling is None else self._echoes.given(spelling, before)
 
     def mentions(self, value: str | float, *, before: int) -> Iterator[tuple[int, Call, str]]:
-        """Yield, in order, the results before a step that show a value or whose call arguments contain the value."""
+        """Yield the results before a step that show a value, or whose call has the value in its arguments, in order."""
         spelling = spell(value)
         if spelling is None:
             return
@@ -276,7 +284,7 @@ class Provenance:
                         self._answers.setdefault(event.call, step)
                     folded = fold(self.text(step))
                     if "\\" in folded:
-                        # In JSON text, an escape such as `\n` ends in a letter, and the next line follows it directly.
+                        # In JSON text, an escape such as `\n` ends in a letter that directly precedes the next line.
                         folded = " ".join((folded, *_LINE_START.findall(folded)))
                     self._shown_in.add(step, folded)
                     self._note_numbers(step, folded)
@@ -321,14 +329,14 @@ class Provenance:
             (place.is_whole and tool.vouches_for(place.top, place.within))
             or (tool.trusts("") and self._is_shown_by_page(value, step, name, arguments))
         )
-        # The result of a refused call is text from the shield, which may quote any tool's results.
+        # The result of a refused call is written by the shield, which may quote the results of any tool.
         is_record = is_record and not (call is not None and call.refused)
-        # If a call has an undeclared argument, the agent can influence the result.
+        # With an undeclared argument, the agent can influence the result.
         is_record = is_record and not (tool is not None and tool.undeclared(arguments))
-        # The author of a text also wrote the lines in it, so a line inside a field is not treated as the field itself.
+        # The author of a text also wrote its lines, so a line in a field is not trusted like the field itself.
         is_record = is_record and not (place.top and place.is_line)
         beside = places.beside(place)
-        # A record is accepted regardless of where it appears.
+        # A record is accepted wherever it appears.
         named = [] if is_record else [*self._called_by(step, arguments, place.record, beside, before)]
         pointed = tuple(
             dict.fromkeys(fold(each) for each in named if _may_point(each) and self.is_said(each, before=before))
@@ -348,7 +356,7 @@ class Provenance:
         return shows_value(text_of(self._texts.value(step)), str(value), self._pages, arguments)
 
     def own_fields(self, step: int, number: int) -> frozenset[str] | None:
-        """Return the normalised names of the fields by which the user may refer to a record. None means any field."""
+        """Return the normalised names of the fields by which the user may refer to a record. None means all fields."""
         if (step, number) not in self._own_fields:
             tool, places = self._tools.get(self._texts.tool(step)), self.places(step)
             fields = {name: places.fields(number)[fold(name)] for name in places.names(number)}
@@ -358,7 +366,9 @@ class Provenance:
     def _called_by(
         self, step: int, arguments: Mapping[str, Any], number: int, beside: Mapping[str, str], before: int
     ) -> Iterator[str]:
-        """Yield the names of a source: its tool's arguments, and the record's short fields not chosen by an author."""
+        """Yield the names by which a source can be called: its tool's arguments, and the short fields not chosen by an
+        author.
+        """
         own = self.own_fields(step, number)
         for path, each in leaf_values(arguments):
             if own is None or not is_search(path):
@@ -376,7 +386,7 @@ class Provenance:
         )
 
 
-# The conversations in a log usually share a system prompt. Thanks to the cache, it is normalised only once.
+# Cached, because the conversations in a log usually share a system prompt.
 _fold_long = lru_cache(maxsize=16)(fold_said)
 
 
@@ -394,13 +404,13 @@ def _says(host: str, value: str | float) -> bool:
 
 
 def _forms(value: str | float) -> list[tuple[str | float, Way]]:
-    """Return a value and equivalent spellings, such as a link without its scheme."""
+    """Return a value and its equivalent spellings, such as a link without its scheme, each with how it was derived."""
     bare = plain_link(value)
     return [(value, "exact")] if bare == value else [(value, "exact"), (bare, "normalised")]
 
 
 def plain_link(value: str | float) -> str | float:
-    """Return a link without its scheme and trailing slash. Return any other value unchanged."""
+    """Return a link without its scheme and trailing slash. Any other value is returned unchanged."""
     if not isinstance(value, str) or not _SCHEME.match(value):
         return value
     return _SCHEME.sub("", value).rstrip("/") or value
@@ -411,5 +421,5 @@ def _worth(traced: Traced) -> tuple[bool, int, bool]:
 
 
 def _may_point(value: str) -> bool:
-    """Whether a value is specific enough to refer to a source. Single letters and numbers are not."""
+    """Whether a value is specific enough to identify a source. Single letters and numbers are not."""
     return 2 < len(value) <= 200 and not value.replace(".", "").replace("-", "").isdigit()

@@ -1,8 +1,8 @@
-"""The text of a conversation's events, and the places of values in results: a whole field, a labelled line, or running
-text.
+"""The text of a conversation's events, and where values occur in results: as a whole field, in a labelled line, or in
+running text.
 
 JSON, YAML, printed Python values and plain text can be read. Text inside a record is also read line by line, because a
-bill or letter often has `IBAN: ...` on a separate line.
+bill or letter often has `IBAN: ...` on a line of its own.
 """
 
 import json
@@ -33,7 +33,7 @@ _MARK = re.compile(r"\*{3,}|[\[<{*]+ ?[A-Za-z_][A-Za-z_ ]*[\]>}*]+")
 
 
 def number_forms(text: str) -> tuple[str, ...]:
-    """Return other spellings of a number in a field such as `£96.00`, without trailing zeros or without a currency."""
+    """Return other spellings of a number in a field such as `£96.00`: without trailing zeros or its currency."""
     try:
         return (canonical(float(text)),) if len(text) < 20 else ()
     except ValueError:
@@ -42,7 +42,7 @@ def number_forms(text: str) -> tuple[str, ...]:
 
 
 def is_cut(text: str) -> bool:
-    """Whether a result is incomplete: the data is truncated or contains a placeholder such as `[REDACTED]`."""
+    """Whether a result is incomplete, because its data is truncated or contains a placeholder such as `[REDACTED]`."""
     bare = text.strip()
     if bare[:1] not in ("{", "["):
         return _MARK.fullmatch(bare) is not None
@@ -59,7 +59,7 @@ def _decoded(text: str) -> Any:
 
 
 def parse_result(text: str) -> Any:
-    """Decode a result's text as JSON or, failing that, as YAML, which also covers printed Python values."""
+    """Decode the text of a result as JSON. If that fails, decode it as YAML, which covers printed Python values."""
     data = _decoded(text)
     if data is not None or len(text) > _PARSED or not (":" in text or text.lstrip()[:1] in ("-", "[", "{")):
         return text if data is None else data
@@ -72,7 +72,7 @@ def parse_result(text: str) -> Any:
 
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?")
 _WHOLE = 200
-"""The maximum length of a single value. Anything longer is treated as running text."""
+"""The maximum length of a single value. A longer value is running text."""
 _LEAVES = 20_000
 _LINES = 5_000
 _LABELLED = re.compile(r"^[\s>*#-]*([^:\n]{1,40}?)\s*:(?!//)\s+(\S.*?)\s*$")
@@ -81,27 +81,29 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _LABEL_WORDS = 4
 _LABEL = re.compile(r", (?=[A-Z][\w ]{0,30}: )")
 _LABELS = 3
-"""A line needs at least this many labels to be treated as a row."""
+"""The minimum number of labels in a line for the line to be a row."""
 _LINE_WORDS = 8
 
 
 class Place(Struct, frozen=True, gc=False):
     field: str
-    """The name of the field or line. Empty for a list item or a line without a label."""
+    """The name of the field or the label of the line. Empty for a list item or a line without a label."""
     top: str
-    """The record field that contains the value and determines how far it is trusted. Empty in text without fields."""
+    """The record's field that contains the value. It determines whether the value is trusted. Empty in text without
+    fields.
+    """
     record: int
-    """The position of the record, or -1 if the place is outside any record."""
+    """The index of the record. -1 if the place is outside any record."""
     is_whole: bool
     within: tuple[str, ...] = ()
-    """For nested records: the names of the fields between the record's own field and the value."""
+    """In nested records: the names of the fields from the record's own field down to the value."""
     is_line: bool = False
-    """Whether the value is a line or item within a field's text, or follows a label in that text."""
+    """Whether the value is a line or an item in the text of a field, or follows a label in that text."""
 
 
 class ResultPlaces:
     def __init__(self, content: Any) -> None:
-        """`content` is the text of a result, or its decoded data."""
+        """`content` is the text of a result or its decoded data."""
         self.records: list[dict[str, str]] = []
         """The short fields of each record, normalised."""
         self._mappings: list[Mapping[Any, Any]] = []
@@ -110,12 +112,12 @@ class ResultPlaces:
         self._texts: list[tuple[Place, str]] = []
         data = parse_result(content) if isinstance(content, str) else content
         self.is_listing = False
-        """Whether the result consists of short lines without prose."""
+        """Whether the result consists of short lines and contains no prose."""
         if isinstance(data, str):
             self.is_listing = "\n" in data and all(line.count(" ") < _PROSE_WORDS for line in data.splitlines())
             data = _rows(data) or data
         self.members = len(cast("list[Any]", data)) if isinstance(data, list) else 1
-        """The length of the list, or 1 if the data is not a list."""
+        """The length of the list. 1 if the data is not a list."""
         self._having: Counter[str] = Counter()
         left = _LEAVES
         pending: list[tuple[Any, str, str, int, tuple[str, ...]]] = [(data, "", "", -1, ())]
@@ -140,7 +142,7 @@ class ResultPlaces:
                 self._whole.setdefault(canonical(value), []).append(Place(field, top, record, True, within))
 
     def find(self, value: str | float, spelling: Spelling) -> Iterator[Place]:
-        """Yield the places of a value, starting with whole values."""
+        """Yield the places of a value, the places of whole values first."""
         yield from self._whole.get(_folded(value), ())
         for place, words in self._texts:
             if spelling.said_in(words):
@@ -150,7 +152,7 @@ class ResultPlaces:
         return self.records[place.record] if 0 <= place.record < len(self.records) else {}
 
     def fields(self, number: int) -> Mapping[str, str]:
-        """Return all fields of a record, including texts and lists, normalised. Empty if the record does not exist."""
+        """Return all fields of a record, including texts and lists, normalised. Empty if there is no such record."""
         if number < 0:
             return {}
         if number not in self._fields:
@@ -158,27 +160,27 @@ class ResultPlaces:
         return self._fields[number]
 
     def names(self, number: int) -> list[str]:
-        """Return the field names of a record as written. Empty if the record does not exist."""
+        """Return the names of a record's fields as written. Empty if there is no such record."""
         return [str(name) for name in self._mappings[number]] if 0 <= number < len(self._mappings) else []
 
     def told(self, number: int) -> Iterator[str]:
-        """Yield the field values of a record as written. The items in a list are yielded separately."""
+        """Yield the values of a record's fields as written. Each item of a list is yielded separately."""
         for name, part in self._mappings[number].items():
             yield part if isinstance(part, str) else self.fields(number)[fold(str(name))]
 
     def written(self, number: int, field: str) -> str:
-        """Return a record's field as written, with line breaks. Empty if the record does not have the field."""
+        """Return a field of a record as written, with line breaks. Empty if there is no such field."""
         part = self._mappings[number].get(field) if 0 <= number < len(self._mappings) else None
         return part if isinstance(part, str) else ""
 
     def values(self, field: str | None = None) -> Iterator[str]:
-        """Yield the whole values of one field or of all fields, normalised. An empty field name selects list items."""
+        """Yield the whole values of one field (None: all fields), normalised. An empty field name means list items."""
         for value, places in self._whole.items():
             if field is None or any(place.field == field for place in places):
                 yield value
 
     def in_every_record(self, value: str, field: str) -> bool:
-        """Whether several records have a field, and all of them have this value in it, alone or in a list."""
+        """Whether several records have this field, and each has this value in it, alone or in a list."""
         records = {place.record for place in self._whole.get(_folded(value), ()) if place.top == field}
         return len(records) > 1 and len(records) == self._having[field]
 
@@ -202,7 +204,7 @@ class ResultPlaces:
 
 
 def _rows(text: str) -> list[dict[str, str]]:
-    """Return a row for each line if all lines have the same labels in the same order, as in `Flight: A, Price: 9`."""
+    """Return one row per line, if all lines have the same labels in the same order, as in `Flight: A, Price: 9`."""
     lines = [line for line in text.splitlines() if line.strip()][:_LINES]
     found = [[part.split(": ", 1) for part in _LABEL.split(line.strip())] for line in lines]
     labels = {tuple(part[0] for part in row) for row in found}
@@ -211,7 +213,7 @@ def _rows(text: str) -> list[dict[str, str]]:
 
 
 def _parts(line: str) -> Iterator[tuple[str, str]]:
-    """Yield the values in a line, with their labels if there are any: `IBAN: X`, `- X`, `Hotels: A, B`."""
+    """Yield the values in a line, with their labels if they have any: `IBAN: X`, `- X`, `Hotels: A, B`."""
     bare = _BULLET.sub("", line).strip()
     if not bare:
         return
@@ -244,7 +246,7 @@ _ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)((?:\\u[0-9a-f]{4})+)", re.IGNORECASE)
 
 
 class EventTexts:
-    """The text of messages, results and call arguments. More events may be added to `events`."""
+    """The texts of messages, results and call arguments. Events may be added to `events` later."""
 
     def __init__(self, events: Sequence[Event], tools: Mapping[str, Tool]) -> None:
         self._events, self._tools = events, tools
@@ -258,7 +260,7 @@ class EventTexts:
         text = self._texts.get(step)
         if text is None:
             text = self._result(step).text
-            # JSON may escape non-ASCII characters: 96 must also be found in `\u00a396.00`.
+            # JSON may escape characters that are not ASCII, and 96 must be found in `\u00a396.00` too.
             text = self._texts[step] = _ESCAPED.sub(_unescaped, text) if "\\u" in text else text
         return text
 
@@ -268,13 +270,13 @@ class EventTexts:
         return self._places[step]
 
     def data(self, step: int) -> ResultPlaces:
-        """Return the places of values in the data of a message part."""
+        """Return the places of values in the data that a message contains."""
         if step not in self._data:
             self._data[step] = ResultPlaces(self._result(step).value())
         return self._data[step]
 
     def value(self, step: int) -> Any:
-        """Return the result at `step` as data, or as text if it is not data."""
+        """Return the result at `step` as data or, if it is not data, as text."""
         return self._result(step).value()
 
     def results(self, *, before: int) -> Iterator[tuple[int, Call, str]]:
@@ -303,7 +305,7 @@ class EventTexts:
         return self._folded[step]
 
     def said_bare(self, step: int) -> str:
-        """Return the message at `step` with addresses, links, paths and ids removed."""
+        """Return the message at `step`, normalised, without addresses, links, paths and ids."""
         if step not in self._bare:
             self._bare[step] = fold_said(without_joined(self.message(step)))
         return self._bare[step]
@@ -342,7 +344,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def with_keys(value: Any, names: Collection[str]) -> Any:
-    """Turn every object key that is not in `names` into a value, as in `{"jo@x.com": "editor"}`. Return the data."""
+    """Return data in which every object key not in `names` counts as a value, as in `{"jo@x.com": "editor"}`."""
     if isinstance(value, dict):
         record = cast("dict[str, Any]", value)
         keys = [key for key in record if key not in names]
@@ -354,7 +356,9 @@ def with_keys(value: Any, names: Collection[str]) -> Any:
 
 
 def leaf_values(arguments: Any) -> Iterator[tuple[str, str | int | float]]:
-    """Yield the values in a call's arguments, with paths such as `flights[].date`. Of prose, only identifiers."""
+    """Yield the values in a call's arguments with their paths, such as `flights[].date`. Of prose, yield only
+    identifiers.
+    """
     pending: list[tuple[str, Any]] = [("", arguments)]
     left = _LEAVES
     while pending and left:

@@ -1,4 +1,4 @@
-"""A pack's compiled entities, observations, card facts and changes. `schema_reader` builds them from YAML."""
+"""A pack's compiled entities, observations, card facts and changes. `schema_reader` compiles them from YAML."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,45 +22,49 @@ class Computed(Struct, frozen=True):
 
     value: Any = None
     lacking: tuple[Fact, ...] = ()
-    """The unknown facts on which the value depends."""
+    """The unknown facts that would be needed for the value."""
     fault: str = ""
-    """Why the expression failed even though its facts are known."""
+    """Why the expression failed although all its facts are known. Empty if it did not fail."""
 
 
 class CardFact(Struct, frozen=True):
-    """A value, such as the price, that is shown on a tool's cards and in its sentences."""
+    """A computed value, such as the price, that is shown on a tool's cards and in its sentences."""
 
     name: str
     code: str
     place: str
     schema: Mapping[str, Any]
-    """How to format the value, with the keys `title`, `currency` and `unit`."""
+    """How to show the value, with the keys `title`, `currency` and `unit`."""
     compute: Callable[[Mapping[str, Any], FactSource], Computed]
     reads: frozenset[str] = frozenset()
-    """The fields that the expression reads, as `Entity.field`. If unsure of the entity, each one is listed."""
+    """The fields that the expression reads, as `Entity.field`. If the entity is uncertain, all possible ones are
+    listed.
+    """
     unnamed: frozenset[str] = frozenset()
-    """Entities that the expression looks up by keys that are not arguments of the call."""
+    """Entities whose keys, for the expression's look-ups, are not arguments of the call."""
 
 
 Expression = Callable[[Mapping[str, Any]], Any]
-"""A compiled expression over `args`, `result`, `item` and `old`. It returns NOTHING if a required value is unknown."""
+"""A compiled expression over `args`, `result`, `item` and `old`. It returns NOTHING if a value that it needs is
+unknown.
+"""
 
 
 class Change(Struct, frozen=True):
-    """A change that a write makes to one kind of entity: the fields that become stale, and their values in a world."""
+    """A change that a write makes to entities of one kind: the fields that become stale, and their new values."""
 
     entity: str
     each: ItemPath | None = None
     key: tuple[tuple[Getter, ...], ...] | None = None
-    """The key of the changed entity. None means all entities of that kind, because the arguments do not name one."""
+    """The key of the changed entity. None if the arguments name none, so that any entity of that kind may change."""
     fields: frozenset[str] | None = None
-    """The changed fields. None means all fields, including whether the entity exists."""
+    """The changed fields. None means all fields and whether the entity exists."""
     by_result: bool = False
-    """Whether the result names the entities. Until it arrives, the change applies to all entities of that kind."""
+    """Whether the result names the changed entities. Until it arrives, any entity of that kind may change."""
     is_through: bool = False
-    """Whether another entity's field identifies the entity. If that field is unknown, any entity may change."""
+    """Whether the entity is identified by a field of another entity. If it is unknown, any entity may change."""
     when: Expression | None = None
-    """The condition under which the write changes the entity."""
+    """The condition under which the entity changes. None means always."""
     set: dict[str, tuple[str, Getter]] = {}
     """For each field, an operation (`is`, `plus`, `minus`, `append`, `extend`, `remove`, `remove by`) and a value."""
     to: dict[str, Expression] = {}
@@ -70,19 +74,22 @@ class Change(Struct, frozen=True):
         return self.applies(PathScope(args, result, args)) is not False
 
     def applies(self, scope: PathScope, old: Mapping[str, Any] = {}) -> bool | None:
-        """Whether an entity with the fields `old` changes. None if unknown."""
+        """Whether an entity with the field values `old` changes. None if this is unknown."""
         if self.when is None:
             return True
         found = self.when(names_in(scope, old))
         return found if isinstance(found, bool) else None
 
     def scopes(self, args: Any, result: Any, find: Finder | None = None) -> list[PathScope]:
-        """Return, for each affected entity, the scope from which paths start."""
+        """Return, for each entity that changes, the scope in which its paths start."""
         items = [(args, NOTHING)] if self.each is None else self.each(PathScope(args, result, args))
         return [PathScope(item, result, args, name, find) for item, name in items]
 
     def key_in(self, scope: PathScope) -> Key | None:
-        """Return the key of the affected entity. Missing parts are NOTHING. None means any entity."""
+        """Return the key of the changed entity, or None if any entity may be affected.
+
+        If part of the key is missing, the key is `(NOTHING,)`.
+        """
         if self.key is None:
             return None
         parts: list[Any] = []
@@ -91,14 +98,14 @@ class Change(Struct, frozen=True):
             part = next(found, NOTHING)
             if names_several(part):
                 return None
-            # `{"id": false}` means that the entity does not exist.
+            # `{"id": false}` means that there is no entity.
             parts.append(part if can_be_key(part) and part is not False else NOTHING)
         return (NOTHING,) if NOTHING in parts else key_of(parts)
 
     def touched(
         self, args: Mapping[str, Any], result: Any = NOTHING, find: Finder | None = None
     ) -> Iterator[Key | None]:
-        """Yield the keys of the changed entities. A key of None means all entities of that kind."""
+        """Yield the keys of the changed entities. None means that any entity of that kind may change."""
         if self.key is None or (self.each is not None and self.each.is_misfit(PathScope(args, result, args))):
             yield None
             return
@@ -113,7 +120,7 @@ def names_in(scope: PathScope, old: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def typed(entity: Entity, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the typed fields of a record. Fields that cannot be converted are left out."""
+    """Return the fields of a record, converted to their types. Fields that cannot be converted are left out."""
     known: dict[str, Any] = {}
     for name, value in record.items():
         if name in entity.fields and value is not UNSEEN:
@@ -125,7 +132,7 @@ def typed(entity: Entity, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def moved(field: Field, before: Any, how: str, value: Any) -> Any:
-    """Return the value of a field after an effect. NOTHING if the old value or the operand is unknown."""
+    """Return the value of a field after a change. NOTHING if the old value or the operand is unknown."""
     if how == "is":
         return value
     if before is NOTHING and field.default is not UNDECLARED:
@@ -171,7 +178,7 @@ def effect_on(
     result: Any = NOTHING,
     find: Finder | None = None,
 ) -> Any:
-    """Return a field's value after a write with these arguments and this result. NOTHING if unknown."""
+    """Return the value of a field after a write with these arguments and this result. NOTHING if unknown."""
     after: Any = NOTHING
     for effect in effects:
         if effect.entity != entity.name:
@@ -194,8 +201,8 @@ def effect_on(
                 after = effect.to[field.name](names_in(scope, old))
             else:
                 how, value = effect.set[field.name]
-                # A world contains the current values of other entities. An agent may have seen those values at a
-                # different time.
+                # A ground-truth database contains the current values of other entities. The agent may have seen them at
+                # another time.
                 after = moved(field, current, how, value(PathScope(scope.item, scope.result, scope.args, scope.key)))
             if after is NOTHING:
                 return NOTHING
@@ -203,15 +210,19 @@ def effect_on(
 
 
 class Stored(Struct, frozen=True):
-    """The location of an entity's records: a table or a path in a document, followed by a path within each item."""
+    """Where a ground-truth database stores an entity's records: a table or a path in a document, and a path in each
+    item.
+    """
 
     observation: Observation
     table: str = ""
     of: str = ""
-    """The path to the container of the items, if they need a value from it."""
+    """The path to what contains the items. Set if the items need a value from it."""
     each: str = ""
     list: str = ""
-    """The field that collects all items with the same key in a list. Used if the items are not entities themselves."""
+    """The entity's field that collects, as a list, all items with the entity's key. Set if items are no entities
+    themselves.
+    """
 
     def scopes(self, data: Any) -> Iterator[PathScope]:
         """Yield every item, with `$of` set to the item's container."""
@@ -230,12 +241,12 @@ def _items(each: str, scope: PathScope) -> Sequence[tuple[Any, Any]]:
 
 class ShownResults(Protocol):
     def results(self, tool: str, match: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-        """Return `{arguments, value, step}` for each call whose arguments equal `match`, oldest first."""
+        """Return `{arguments, value, step}` for each call with arguments equal to `match`, oldest first."""
         ...
 
 
 FieldSearch = Callable[[Key, ShownResults], Any]
-"""Finds a field's value in the results that were shown, or returns UNSEEN."""
+"""Finds the value of a field in the results that were shown. Returns UNSEEN if it is not found."""
 
 
 class Schema(Struct, frozen=True):
@@ -244,26 +255,26 @@ class Schema(Struct, frozen=True):
     entities: dict[str, Entity]
     tools: dict[str, Tool]
     shows: dict[str, dict[str, tuple[Observation, ...]]]
-    """The ways in which results show an entity, keyed by tool and entity."""
+    """How results show an entity, keyed by tool and entity."""
     changes: dict[str, tuple[Change, ...]]
     effects: dict[str, tuple[Change, ...]]
     searches: dict[tuple[str, str], FieldSearch] = field(default_factory=dict[tuple[str, str], FieldSearch])
-    """Look-up functions, keyed by entity and field. They are used if no observation shows the field."""
+    """Look-up functions by entity and field, used if no observation shows the field."""
     stored: dict[str, tuple[Stored, ...]] = field(default_factory=dict[str, tuple[Stored, ...]])
-    """The places where a database with a different structure keeps an entity's records."""
+    """Where a ground-truth database with a different structure stores an entity's records."""
     called: Mapping[str, Tool] = {}
-    """The tools that a call can name, without the actions."""
+    """The tools to which a call can be made, without the actions."""
     takes_actions: bool = False
-    """Whether actions may appear as calls, as they do in a pack's cases."""
+    """Whether actions may appear as calls, as in a pack's test cases."""
     writing: frozenset[str] = frozenset()
     ways: Mapping[tuple[str, str], Sequence[ReadTool]] = {}
-    """For each entity and field: the look-ups by key that may show it, starting with the entity's `read`."""
+    """For each entity and field, the look-ups by key that may show it. The entity's own `read` comes first."""
     is_told: bool = False
-    """Whether any facts come from the user's words."""
+    """Whether any fact is stated by the user."""
     zone: tzinfo | None = None
-    """The time zone for all times. None means UTC."""
+    """The time zone of all times. None means UTC."""
     card_facts: Mapping[str, Sequence[CardFact]] = {}
-    """Additional facts that appear on each tool's cards and in its sentences."""
+    """For each tool, the computed facts on its cards and in its sentences."""
     actions: "Actions | None" = None
 
     def __post_init__(self) -> None:
@@ -281,13 +292,15 @@ class Schema(Struct, frozen=True):
         for tool, kinds in self.shows.items():
             shown = kinds.get(entity.name) if entity.key else None
             if shown and any(not each.only or field in each.fields for each in shown):
-                declared = self.tools.get(tool)  # None in a faulty pack, the rest of which is read too.
+                declared = self.tools.get(tool)  # None in a pack with errors, which is still read
                 if declared and declared.effect == "read" and set(declared.parameters) == set(entity.key):
                     ways.append(ReadTool(tool, {part: part for part in entity.key}))
         return ways
 
     def may_write(self, name: str) -> bool:
-        """Whether a tool's calls may change something, as declared in the pack. An action cannot be called."""
+        """Whether calls to the tool may change something, as the pack declares. False for an action, which cannot be
+        called.
+        """
         tool = self.called.get(name)
         has_actions = self.actions is not None and name in self.actions.by_tool
         return tool is None or tool.effect == "write" or has_actions
@@ -301,7 +314,7 @@ class Schema(Struct, frozen=True):
         return frozenset(name for tool in tools if tool in self.tools for name in self.tools[tool].parameters)
 
     def texts(self) -> frozenset[str]:
-        """Return the arguments that are declared as text by every tool that has them."""
+        """Return the names of arguments that are declared as text by every tool that has them."""
         declared = [(name, spec) for tool in self.tools.values() for name, spec in tool.parameters.items()]
         others = {
             name for name, spec in declared if not isinstance(spec, dict) or cast(Any, spec).get("type") != "string"
@@ -309,7 +322,7 @@ class Schema(Struct, frozen=True):
         return frozenset(name for name, _ in declared) - others
 
     def has_expiring(self) -> bool:
-        """Whether any facts expire. If so, the times of events matter."""
+        """Whether any facts expire. If they do, the times of events matter."""
         return any(entity.fresh_for is not None for entity in self.entities.values())
 
     def declared(self) -> dict[str, frozenset[str]]:

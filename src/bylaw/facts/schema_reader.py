@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 
 class SchemaError(BylawError):
-    """Raised if a pack's entities, observations or changes contradict each other."""
+    """Raised if the entities, observations or changes of a pack contradict each other."""
 
     code = "BY404"
 
 
 class PathReader:
-    """Compiles paths and expressions from `entities.yaml` and `tools.yaml`, and collects all errors."""
+    """Compiles paths and expressions from `entities.yaml` and `tools.yaml`. All errors are collected."""
 
     def __init__(
         self,
@@ -60,7 +60,9 @@ class PathReader:
         self.faults = faults
         self._source, self._tool_source = source, tool_source
         self._compile = compile
-        """Compiles an expression, given its text and location. Passed in, as `guard` is above this package."""
+        """Compiles an expression, given its text and its place. It is passed in, because this package must not import
+        `guard`.
+        """
 
     def value(self, path: Any, at: YamlPath) -> Getter:
         """Compile a path. A value that is not a path is a constant."""
@@ -73,13 +75,13 @@ class PathReader:
         return lambda scope: None
 
     def each(self, path: Any, at: YamlPath) -> ItemPath | None:
-        """Compile a path that contains stars. The compiled path yields items with their keys."""
+        """Compile a path with `*` to a function that yields the items with their keys."""
         with self.noting(PathError, at):
             return ItemPath(str(path)) if path is not None else None
         return None
 
     def key(self, entity: Entity, body: WrittenKey | None, at: YamlPath) -> tuple[tuple[Getter, ...], ...]:
-        """Compile the paths to the parts of an entity's key."""
+        """Compile the paths to the parts of a key."""
         if is_through(entity, body):
             return ((self.through(cast(dict[str, Scalar], body), at),),)
         given = body if isinstance(body, dict) else {name: body for name in entity.key[:1] if body is not None}
@@ -93,7 +95,7 @@ class PathReader:
         )
 
     def through(self, body: Mapping[str, Scalar], at: YamlPath) -> Getter:
-        """Compile a reference to a field in another entity, such as `{of: Line.account_id, key: $args.line_id}`."""
+        """Compile a reference to a field of another entity, such as `{of: Line.account_id, key: $args.line_id}`."""
         name, _, field = str(body["of"]).partition(".")
         other = self.entities.get(name)
         if other is None or field not in other.fields:
@@ -148,7 +150,7 @@ class PathReader:
 
     @contextmanager
     def noting(self, kind: type[BylawError], at: YamlPath) -> Generator[None, None, None]:
-        """Record an error of this kind as a fault instead of raising it."""
+        """Collect an error of this kind instead of raising it."""
         try:
             yield
         except kind as error:
@@ -158,11 +160,11 @@ class PathReader:
         self.faults.append(SchemaError(message, place=self.place(*at), hint=hint, lacks=lacks))
 
     def no_tool(self, tool: str, known: Iterable[str], *at: str | int) -> None:
-        """Record a reference to a tool that is not declared in tools.yaml."""
+        """Report a reference to a tool that tools.yaml does not declare."""
         self.fault(f"`{tool}` is not a tool", *at, hint=meant(tool, known), lacks=f"tool {tool}")
 
     def entity(self, said: Any, fields: Iterable[str], at: YamlPath) -> Entity | None:
-        """Return a declared entity. Report the entity if it is unknown, and report fields that it does not have."""
+        """Return a declared entity. Report an unknown entity, and fields that the entity does not have."""
         entity = self.entities.get(str(said))
         if entity is None:
             self.fault(f"`{said}` is not an entity", *at, hint=meant(str(said), self.entities), lacks=f"entity {said}")
@@ -174,14 +176,14 @@ class PathReader:
         return entity
 
     def place(self, *at: str | int) -> str:
-        """Return a location in the pack's files."""
+        """Return a place in the pack's files."""
         if at[:1] not in (("tools",), ("actions",)):
             return self._source.place(*at)
         return self._tool_source.place(*at) if self._tool_source is not None else "tools.yaml"
 
 
 def is_through(entity: Entity, body: Any) -> bool:
-    """Whether the key is a reference to a field in another entity."""
+    """Whether the key refers to a field of another entity."""
     return isinstance(body, dict) and "of" in body and "of" not in entity.key
 
 
@@ -190,12 +192,12 @@ class ChangeReader:
         self._paths = paths
 
     def changes(self, tool: Tool, effects: list[Change]) -> list[Change]:
-        """Return the declared changes. If the tool declares none, its effects are its changes."""
+        """Return the declared changes of a tool. If it declares none, its effects are its changes."""
         at = (_section(tool), tool.name, "changes")
         if tool.changes is None:
             if tool.effects:
                 return effects
-            # An entity without key fields is the only one of its kind, so any write may affect it.
+            # An entity without key fields exists only once, so any write may change it.
             kinds = [e for e in self._paths.entities.values() if not e.is_always_there]
             return [Change(e.name, key=_argument_key(e)) for e in kinds if set(e.key) <= set(tool.parameters)]
         found: list[Change] = []
@@ -218,8 +220,12 @@ class ChangeReader:
         return found
 
     def _moved_unsaid(self, tool: Tool, said: set[str]) -> None:
-        """Report entities that an effect changes but `changes` omits: their old values would stay current."""
-        made = [body for body in tool.effects if _is_by_result(body)]  # New entities were never shown before.
+        """Report entities that an effect changes but `changes` leaves out, because their old values would wrongly stay
+        valid.
+        """
+        made = [
+            body for body in tool.effects if _is_by_result(body)
+        ]  # A new entity was never shown, so nothing is stale.
         for name in dict.fromkeys(str(body.as_) for body in tool.effects if body not in made):
             if name in self._paths.entities and name not in said:
                 said_so = f"`effects` change `{name}`, which `changes` does not list"
@@ -294,18 +300,18 @@ def _argument_key(entity: Entity) -> tuple[tuple[Getter, ...], ...]:
 
 
 def _change(text: str) -> WrittenChange:
-    """Parse `Order.state`, or `Order` for all fields."""
+    """Parse `Order.state` into an entity and a field. `Order` means all fields."""
     name, _, field = text.partition(".")
     return WrittenChange(name, field or "*")
 
 
 _TYPES = frozenset(get_args(FieldType))
 _NOT_THERE = r"not found|no such|do(es)? not exist|doesn't exist"
-"""Messages with which look-ups report that they found nothing."""
+"""Matches messages with which look-ups report that they found nothing."""
 
 
 class SchemaReader:
-    """Reads `entities.yaml` and the changes in `tools.yaml`, and collects all errors."""
+    """Reads `entities.yaml` and the changes in `tools.yaml`. All errors are collected."""
 
     def __init__(
         self,
@@ -325,7 +331,7 @@ class SchemaReader:
         self._paths = PathReader(located, tool_source, self.faults, compile)
 
     def read(self) -> Schema:
-        """Compile the schema. Check `faults` before using it."""
+        """Compile the schema. It may be used only if `faults` is empty."""
         for name, body in self._file.entities.items():
             self._paths.entities[name] = self._entity(name, body or WrittenEntity())
         if context := self._file.context:
@@ -341,7 +347,7 @@ class SchemaReader:
                 if observation is not None:
                     shows.setdefault(tool, {}).setdefault(observation.entity.name, []).append(observation)
         for entity in list(self._paths.entities.values()):
-            # A look-up shows its own entity unless the tool's observations declare otherwise.
+            # A look-up shows its own entity, unless the observations of the tool say otherwise.
             tool = entity.read.tool if entity.read is not None else ""
             if tool in self._tools and tool not in self._file.observations and not self._is_generic(tool):
                 own = WrittenObservation(entity.name, absent=_NOT_THERE)
@@ -362,7 +368,7 @@ class SchemaReader:
         )
 
     def _check_evidence(self, tool: str, bodies: Sequence[WrittenObservation]) -> None:
-        """Report an error for observations whose results the agent may have written itself."""
+        """Report observations of results that the agent may have written itself."""
         if self._actions is None:
             return
         from bylaw.actions.evidence import why_no_evidence
@@ -373,7 +379,7 @@ class SchemaReader:
             self._paths.fault(why, "observations", tool, hint=hint)
 
     def _is_generic(self, tool: str) -> bool:
-        """Whether a tool has no record of its own. Such a tool shows pages or the results of its actions."""
+        """Whether a tool shows no record of its own, but pages or the results of its actions."""
         is_browser = bool(self._file.pages) and self._pages is not None and self._pages.shows(tool)
         return is_browser or any(tool in each.of for each in self._tools.values())
 
@@ -464,7 +470,7 @@ class SchemaReader:
         return ReadTool(tool, arguments)
 
     def _no_parameters(self, tool: str, arguments: Sequence[str], at: YamlPath) -> None:
-        """Report a look-up by key whose tool declares no parameters. They were probably forgotten."""
+        """Report a look-up by key whose tool declares no parameters, because they were probably forgotten."""
         declared = ", ".join(f"{name}: string" for name in arguments)
         said = f"`{tool}` has no `parameters`, but {self._paths.place(*at)} needs them to look up `{at[1]}`"
         hint = (
@@ -562,7 +568,7 @@ class SchemaReader:
         )
 
     def _is_whole(self, entity: Entity, tool: str, each: str) -> bool:
-        """Whether a tool shows a complete record, as the entity's own look-up does, but not a list."""
+        """Whether a tool shows a complete record (as the entity's own look-up does) and not a list."""
         declared = self._tools.get(tool)
         if declared is None or declared.effect == "write":
             return False
@@ -574,7 +580,7 @@ class SchemaReader:
 def _names_read(body: WrittenObservation) -> frozenset[str]:
     keys = body.key.values() if isinstance(body.key, dict) else (body.key,)
     within = (*keys, *body.fields.values())
-    # With `each`, a path beginning with `$.` starts at the item.
+    # With `each`, a path that begins with `$.` starts at the item.
     paths = [path for path in within if body.each is None or str(path).startswith("$result")]
     found: set[str] = set()
     for path in (body.each, *paths):

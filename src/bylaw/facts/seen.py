@@ -42,14 +42,14 @@ from bylaw.trace.event import Call, Result
 _JOINTS = re.compile(r"[\s,;/]+")
 _PIECES = 8
 _LETTERS = 3
-"""Shorter pieces would match anywhere."""
+"""The minimum length of a piece of a value. A shorter piece would match anywhere."""
 _DIGITS = 6
 
 
 def origin_of(provenance: Provenance, value: str | float, *, before: int) -> Traced:
-    """Return the origin of a value. If it was assembled from other values, its parts are traced.
+    """Return the origin of a value. If the value was assembled from others, the origins of its parts are included.
 
-    A sum may match by chance, so it is still treated as the agent's own value. `parts` lists the candidates.
+    A sum may match by chance, so it still counts as the agent's own value. `parts` of the result lists the candidates.
     """
     traced = provenance.trace(value, before=before)
     if traced.source != "agent":
@@ -75,7 +75,7 @@ def _parts(found: Sequence[Traced]) -> tuple[TracedSource, ...]:
 
 
 def _terms(value: float, numbers: Sequence[float]) -> tuple[float, float] | None:
-    """Return two numbers whose sum or difference is the value."""
+    """Return two numbers whose sum or difference is the value, or None."""
     known = {round(number, _DIGITS): number for number in numbers if number}
     for number in known.values():
         for other in (value - number, number - value):
@@ -86,21 +86,21 @@ def _terms(value: float, numbers: Sequence[float]) -> tuple[float, float] | None
 
 
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,39}")
-"""Matches a field name. A label may be any text that its author chose."""
+"""Matches the name of a field, as opposed to a label, which may be any text that its author chose."""
 
 
 class ArgumentOrigin(Struct, frozen=True):
-    """The origin of an argument, the steps that used its value, and the steps that showed the value again."""
+    """The origin of an argument, the writes that used the value, and the results that repeated it."""
 
     argument: str
     traced: Traced
     written_at: tuple[int, ...] = ()
     """Steps of earlier writes that had this argument."""
     shown_again_at: tuple[int, ...] = ()
-    """Steps of results that showed the argument after such a write and are therefore not evidence."""
+    """Steps of results that showed the argument only after such a write, and are therefore not evidence."""
 
     def record(self) -> dict[str, Any]:
-        """Return the origin for an audit's output, without any values or quoted words."""
+        """Return the origin for the output of an audit, without values and quoted words."""
         traced = self.traced
         told: dict[str, Any] = {"argument": self.argument, "source": traced.source, "how": traced.how}
         if traced.step is not None:
@@ -118,7 +118,7 @@ class ArgumentOrigin(Struct, frozen=True):
 
 def _leaves(value: Any, at: CallRecord) -> list[str | float]:
     if isinstance(value, str) and (value.count("@") > 1 or is_prose(value)) and (found := identifiers(value)):
-        # Also list addresses that are joined into a single string, and identifiers inside a longer string.
+        # Also list addresses that are joined in one string, and identifiers in a longer string.
         return [*found]
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return [value] if value != "" else []
@@ -126,7 +126,7 @@ def _leaves(value: Any, at: CallRecord) -> list[str | float]:
 
 
 class SeenFacts:
-    """The facts that the agent making a call had seen before the call's turn."""
+    """The facts that the agent had seen when it made a call, as of the start of the call's turn."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
@@ -134,11 +134,11 @@ class SeenFacts:
         self._context = context
         self._read: dict[tuple[Any, ...], Any] = {}
         self._is_asked_more = False
-        """Whether anything other than a well-formed fact was requested (for example members, counts or origins)."""
+        """Whether anything other than a well-formed fact was requested, such as members, counts or origins."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the value that the agent saw, or ABSENT. UNSEEN if the agent saw no value or the value is stale."""
-        # Several guards, and later the settlement, read the same facts about one call.
+        """Return the value that the agent saw, or ABSENT. UNSEEN if it saw no value or if the value is stale."""
+        # Cached, because several guards, and later the settlement, read the same facts about one call.
         asked = (entity.name, key, field.name)
         found = self._read.get(asked, NOTHING)
         if found is NOTHING:
@@ -150,7 +150,7 @@ class SeenFacts:
         return found
 
     def asked(self) -> Iterable[Fact] | None:
-        """Return every fact requested so far, or None if something other than facts was requested."""
+        """Return every fact that was requested so far. None if anything else was requested."""
         return None if self._is_asked_more else (Fact._make(asked) for asked in self._read if len(asked) == 3)
 
     def _look(self, entity: Entity, key: Key, field: Field) -> Any:
@@ -165,7 +165,7 @@ class SeenFacts:
             return self._look_further(None, entity, key, field)
         visible = KnownEntity(self._ledger, thing, entity, key, self._at)
         found = visible.latest(field.name)
-        # Existence is in doubt only if a result has said that the entity does not exist.
+        # It is uncertain whether the entity exists only if some result said that it does not.
         if thing.is_ever_absent:
             there = visible.is_there()
             if there is None:
@@ -177,9 +177,8 @@ class SeenFacts:
         return self._look_further(visible, entity, key, field) if found is None else visible.value_of(field, found)
 
     def _told(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return a fact that only the user or the host can state. Code reads it if possible. If not, a model does."""
-        # A string that does not occur in any record may be misspelt or about something else. A model can tell the
-        # difference.
+        """Return a fact that only the user or the host can state. Code reads it if possible, otherwise a model."""
+        # A string that no record contains may be misspelt, or about something else. A model can tell which.
         has_model = self._ledger.stated is not None
         found = Testimony(self._ledger, self._at, self._context).read(field, is_checked=has_model)
         if found is not UNSEEN or field.origin != "user" or self._ledger.stated is None:
@@ -207,7 +206,7 @@ class SeenFacts:
         return whole
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """Return the origin of a value, or of a list's least trusted part. UNSEEN if the history has gaps."""
+        """Return the origin of a value or, for a list, of its least trusted part. UNSEEN if the history has gaps."""
         self._is_asked_more = True
         worst = min((traced for _, traced in self._traced(value)), key=_trust, default=Traced("agent"))
         if worst.source in ("agent", "content") and not self._ledger.is_whole_before(self._at.start):
@@ -215,7 +214,7 @@ class SeenFacts:
         return worst.record()
 
     def origins(self) -> list[ArgumentOrigin]:
-        """Return the origin of each argument. A list or record has the origin of its least trusted part."""
+        """Return the origin of each argument. For a list or record, it is that of its least trusted part."""
         provenance = self._ledger.provenance(self._context)
         found: list[ArgumentOrigin] = []
         for name, value in self._at.call.arguments.items():
@@ -230,36 +229,38 @@ class SeenFacts:
         return [(part, origin_of(provenance, part, before=before)) for part in _leaves(value, self._at)]
 
     def objections(self) -> Sequence[str]:
-        """Explain why the user's request does not cover the call."""
+        """Return the reasons why the user's request does not cover the call."""
         requests = self._ledger.requests
         return [] if requests is None else [str(each) for each in requests.objections(self._at)]
 
     def requested(self) -> bool | NoValue:
-        """Whether the user's request covers the call. UNSEEN if only the user can tell."""
+        """Whether the user's request covers the call. UNSEEN if the user must be asked."""
         self._is_asked_more = True
         requests = self._ledger.requests
         return UNSEEN if requests is None else requests.keeps(self._at)
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """Yield every fact requested so far, each with its value."""
+        """Yield every fact that was requested so far, with its value."""
         for asked, answer in self._read.items():
             if len(asked) == 3:
                 entity, key, field = asked
                 yield f"{entity}{list(key)}.{field}", answer
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
-        """Return the observation behind the answer of `read`."""
+        """Return the result that showed the value returned by `read`."""
         return self._ledger.latest(entity, key_of(key), field.name, self._at)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Return the seen entities that equal `match`. There may be others, unless the entity is declared complete."""
+        """Return the entities equal to `match` that the agent saw. Others may exist, unless the entity is declared
+        complete.
+        """
         self._is_asked_more = True
         keys, is_sure = matching(self._ledger.visible_keys(entity, self._at), self.read, entity, match)
         is_named = bool(keys and match.keys() >= set(entity.key))
         return keys, is_sure and (is_named or (entity.complete and self._is_whole(entity)))
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
-        """Return how many earlier calls took effect, judging by what was known just before this call."""
+        """Return how many earlier calls took effect, according to what was known just before this call."""
         self._is_asked_more = True
         return self._ledger.done(tool, match, self._at, known_at=self._at.step)
 
@@ -267,7 +268,7 @@ class SeenFacts:
 def matching(
     keys: Iterable[Key], read: Callable[[Entity, Key, Field], Any], entity: Entity, match: Mapping[str, Any]
 ) -> tuple[list[Key], bool]:
-    """Return the entities known to equal `match`, and whether it is certain that no other entity matches."""
+    """Return the entities that are known to equal `match`, and whether it is certain that no others do."""
     parts = {name: key_of((value,))[0] for name, value in match.items() if name in entity.key}
     wanted = [(entity.fields[name], value) for name, value in match.items() if name not in parts]
     found: list[Key] = []
@@ -284,7 +285,9 @@ def matching(
 
 
 class _Shown(NamedTuple):
-    """The results that a look-up function may search: the agent has seen them, and the field has not changed since."""
+    """The results in which a look-up function may search: those that the agent has seen, if the field has not changed
+    since.
+    """
 
     ledger: Ledger
     at: CallRecord
@@ -302,7 +305,7 @@ class _Shown(NamedTuple):
 
 
 class Testimony:
-    """Facts that only the user or the host can state, as of one call. They are the same for every source of facts."""
+    """Facts that only the user or the host can state, as of one call. Every source of facts uses them."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
@@ -310,10 +313,10 @@ class Testimony:
         self._context = context
 
     def read(self, field: Field, *, is_checked: bool = False) -> Any:
-        """Return the value, or UNSEEN. With `is_checked`, require a result that shows the value too."""
+        """Return the value, or UNSEEN. With `is_checked`, a result must also show the value."""
         if field.origin == "context":
             given = self._context.get(field.name)
-            # An empty string is not treated as a value: two empty names do not mean the same customer.
+            # An empty string is not a value, because two empty names do not mean the same customer.
             is_given = field.name in self._context and not (isinstance(given, str) and not given.strip())
             return coerce(field, given) if is_given else UNSEEN
         for saying in field.sayings:
@@ -322,10 +325,10 @@ class Testimony:
                 return coerce(field, value)
         sayings = [(saying, compile_pattern(saying.says, saying.but_not)) for saying in field.sayings if saying.says]
         denied: set[Any] = set()
-        """Values that a later message mentions without clearly stating them."""
+        """Values that a later message mentions without stating them clearly."""
         for step, text in self._ledger.stating([pattern.occurs for _, pattern in sayings], self._at.step):
             if not self._ledger.has_heard_since(step, self._at.step):
-                # The user may have stated something else since then.
+                # The user may have stated something else in a message that was not recorded.
                 return UNSEEN
             meant, unmeant = self._meant(sayings, text)
             denied |= unmeant
@@ -339,7 +342,7 @@ class Testimony:
                     return coerce(field, saying.value)
                 value = _stated(field, match)
                 return value if not is_checked or self._is_shown(field, value) else UNSEEN
-        # The default applies if the user did not state a value and all messages were recorded and are clear.
+        # The default applies if the user stated no value, provided that all messages were recorded and are clear.
         has_default = field.default is not UNDECLARED and not (is_checked and field.default is None)
         is_unsaid = bool(sayings) and has_default and self._ledger.has_heard_all(self._at.step)
         return coerce(field, field.default) if is_unsaid and not denied else UNSEEN
@@ -357,12 +360,12 @@ class Testimony:
     def _meant(
         self, sayings: Sequence[tuple[Saying, Pattern]], text: str
     ) -> tuple[list[tuple[Saying, Match]], set[Any]]:
-        """Return the values that a message clearly states, and those that it only mentions."""
+        """Return the values that a message states clearly, and the values that it only mentions."""
         meant: list[tuple[Saying, Match]] = []
         unmeant: set[Any] = set()
         read: list[Match] = []
         for saying, pattern in sayings:
-            # A later pattern cannot match text that an earlier pattern has already matched.
+            # Text that one pattern has matched is not available to later patterns.
             every = self._found(saying, pattern, text)
             found = [each for each in every if not any(_overlap(each, other) for other in read)]
             plain = [each for each in found if is_meant(text, each.start(), each.end())]
@@ -384,12 +387,14 @@ def _overlap(one: Match, other: Match) -> bool:
 
 
 def _value(saying: Saying, match: Match) -> Any:
-    """Return the value that the saying declares. If it declares none, return the words that its last group matched."""
+    """Return the value that the pack declares for the statement or, if it declares none, the text of the last matching
+    group.
+    """
     return saying.value if saying.value is not None else str(match[match.lastindex or 0]).lower()
 
 
 def _stated(field: Field, match: Match) -> Any:
-    """Return the value of the matched words, which may spell out a date. UNSEEN if a date is ambiguous."""
+    """Return the value of the matched text, in which a date may be spelled out. UNSEEN if the date is ambiguous."""
     said = match[match.lastindex or 0]
     if field.type != "date" or not isinstance(said, str):
         return coerce(field, said)
@@ -397,11 +402,13 @@ def _stated(field: Field, match: Match) -> Any:
 
 
 FOREVER = 1 << 60
-"""A step that is later than any other step."""
+"""A step after all others."""
 
 
 class _LookedUp:
-    """The facts that a shield looked up for one call: true just before its turn, but not seen by the agent."""
+    """The facts that a shield looked up for one call. They were true just before its turn, but the agent had not seen
+    them.
+    """
 
     def __init__(self, ledger: Ledger, at: CallRecord) -> None:
         self._changes, self._at = ledger.changes, at
@@ -418,7 +425,7 @@ class _LookedUp:
         return self._own.keys(entity)
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the value that was looked up. UNSEEN if a call in the turn may have changed it."""
+        """Return the value that was looked up. UNSEEN if a call in the same turn may have changed it."""
         if self._own.thing(entity.name, key) is None:
             return UNSEEN
         found = self._seen.read(entity, key, field)
@@ -430,9 +437,10 @@ class _LookedUp:
 
 
 class TrueFacts:
-    """The facts as they truly were at one call, according to a world and, for all that it lacks, the conversation.
+    """The true facts at the time of one call, from the ground-truth database or, if it lacks them, from the
+    conversation.
 
-    The conversation shows a fact before the call, or later if no write has changed the field since the judged call.
+    A result before the call shows a fact. So does a later result, if no write has changed the field since the call.
     """
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any], world: World | None = None) -> None:
@@ -442,7 +450,7 @@ class TrueFacts:
         self._records: dict[tuple[str, Key], Mapping[str, Any] | NoValue] = {}
         self._looked_up = _LookedUp(ledger, at) if at.call.looked_up else None
         self._seen = SeenFacts(ledger, at, context)
-        """Facts that no database contains. They rest on what was said and shown before the call."""
+        """For facts that no database contains, because they depend on what was said and shown before the call."""
 
     def read(self, entity: Entity, key: Key, field: Field, *, in_world: bool = True) -> Any:
         if field.origin != "system" or entity.origin == "conversation":
@@ -474,11 +482,13 @@ class TrueFacts:
             found = self._shown_later(thing, entity, key, field)
             if found is NOTHING and there is False:
                 return ABSENT
-        # Writes in the same turn may leave a few values possible.
+        # Writes in the same turn may leave several possible values.
         return known.pending(field) if found is NOTHING else found
 
     def _shown_later(self, thing: SeenEntity, entity: Entity, key: Key, field: Field) -> Any:
-        """Return a field's value as shown after the turn began. NOTHING if it may differ from the value at the call."""
+        """Return a field's value as shown after the turn began. NOTHING if its value at the call may have been
+        different.
+        """
         shown = thing.shown(field.name)
         later = shown[len(shown_before(shown, self._at.start)) :]
         if later and self._stays_so(entity, key, field.name):
@@ -492,14 +502,14 @@ class TrueFacts:
         return self._ledger.changes.between(entity.name, key, field, self._at.step - 1, FOREVER) is None
 
     def _is_so_yet(self, entity: Entity, key: Key, field: str, entry: Shown) -> bool:
-        """Whether a value shown later was already true at the call, because no write has changed the field."""
+        """Whether a value that was shown later was already true at the call, because no write had changed the field."""
         changes = self._ledger.changes
         step = self._at.step
         changed = changes.between(entity.name, key, field, min(entry.as_of, step) - 1, step)
         return changed is None and not changes.beside(entity.name, key, field, entry.as_of)
 
     def _in_world(self, world: World, entity: Entity, key: Key, field: Field) -> Any:
-        """Return a field's value in the world, or NOTHING if the world does not know it."""
+        """Return a field's value in the ground-truth database. NOTHING if the database does not contain it."""
         asked = (entity.name, key)
         record = self._records.get(asked)
         if record is None:
@@ -516,7 +526,9 @@ class TrueFacts:
         return NOTHING if value is UNSEEN or value is UNDECLARED else coerce(field, value)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Return the entities in the world or, if it cannot list them, those shown anywhere in the trajectory."""
+        """Return the entities in the ground-truth database. If it cannot list them, return those shown in the
+        trajectory.
+        """
         if entity.origin == "conversation":
             return self._seen.members(entity, match)
         listed = self._world.members(entity.name, match) if self._world is not None else None
@@ -532,9 +544,9 @@ class TrueFacts:
         return self._ledger.done(tool, match, self._at)
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """Return the origin of a value. Only the conversation can show it."""
+        """Return the origin of a value, which depends only on the conversation."""
         return self._seen.traced(value)
 
     def requested(self) -> bool | NoValue:
-        """Return whether the user's request covers the call. Only the conversation can show this."""
+        """Return whether the user's request covers the call, which depends only on the conversation."""
         return self._seen.requested()

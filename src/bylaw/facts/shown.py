@@ -1,6 +1,6 @@
-"""The values that results have shown for each entity, each with its step and agent and whether it is stale.
+"""The values that results have shown for each entity, each with its step and agent. Also determines which are stale.
 
-Two look-ups can contradict each other only if each was made before the other one was answered.
+Two look-ups can contradict each other only if each was made before the other was answered.
 """
 
 from bisect import bisect_left, bisect_right
@@ -20,36 +20,38 @@ from bylaw.facts.value import coerce, key_of, one_of
 from bylaw.trace.event import Event
 
 SKEW = 1.0
-"""A later event may be this many seconds earlier, because clocks differ and times may be rounded."""
+"""Because clocks differ and times may be rounded, a later event may be this many seconds earlier."""
 
 
 class Shown(Struct, frozen=True, gc=False):
     as_of: int
-    """The step of the look-up."""
+    """The step of the look-up that showed the value."""
     delivered: int
-    """The step of the result."""
+    """The step of the result that showed the value."""
     agent: str
     value: Any
     time: float | None
 
 
 class SeenEntity:
-    """The observations of one entity, and the values of each field read so far."""
+    """What results have shown of one entity: the observations, and the values of the fields that were read so far."""
 
     __slots__ = ("_fields", "is_ever_absent", "lost", "sightings")
 
     def __init__(self) -> None:
         self.is_ever_absent = False
-        """Whether any result has shown that the entity does not exist."""
+        """Whether any result has said that the entity does not exist."""
         self.sightings: list[Shown] = []
-        """The observations. The value of each is a `Sighting`."""
+        """The observations of the entity. The value of each is a `Sighting`."""
         self.lost: list[CallRecord] = []
-        """Look-ups of this entity whose results are unreadable."""
+        """Look-ups of this entity with unreadable results."""
         self._fields: dict[str, tuple[int, bool, list[Shown]]] = {}
-        """For each field: how many observations were read, whether one contains the field itself, and the values."""
+        """For each field: how many observations were read, whether one of them contains the field itself, and the
+        values.
+        """
 
     def shown(self, field: str) -> list[Shown]:
-        """Return all values of the field shown so far, in order of delivery."""
+        """Return all values shown so far for the field, in the order in which the results arrived."""
         kept = self._fields.get(field)
         if kept is not None and kept[0] == len(self.sightings):
             return kept[2]
@@ -59,14 +61,14 @@ class SeenEntity:
             if value is not NOTHING:
                 is_told = True
             elif is_told or (value := seen.value.default(field)) is NOTHING:
-                # A later result that omits a value does not reset it to the default.
+                # A later result without the field does not reset its value to the default.
                 continue
             values.append(Shown(seen.as_of, seen.delivered, seen.agent, value, seen.time))
         self._fields[field] = (len(self.sightings), is_told, values)
         return values
 
     def lost_since(self, entry: Shown, before: int) -> int:
-        """Count the unreadable answers that the agent received after `entry` was shown and before a step."""
+        """Return how many unreadable results the agent received between `entry` and a step."""
         return sum(
             made.step > entry.as_of
             and made.delivered is not None
@@ -77,29 +79,29 @@ class SeenEntity:
 
 
 class _Kind:
-    """The results that may show entities of one kind, and the entities that they have shown."""
+    """The results that may show entities of one kind, and the entities that they showed."""
 
     __slots__ = ("lost", "read", "showing", "things")
 
     def __init__(self) -> None:
         self.showing: list[CallRecord] = []
-        """The calls whose results may show such an entity, in the order of the results."""
+        """Calls whose results may show such an entity, in the order of the results."""
         self.read = 0
-        """The number of these results that have been read."""
+        """How many of these results have been read."""
         self.things: dict[Key, SeenEntity] = {}
         self.lost: list[CallRecord] = []
-        """For entities declared complete: the calls whose results are unreadable."""
+        """For an entity declared complete: the calls whose results are unreadable."""
 
 
 class ShownFacts:
     """Everything that results have shown in one trajectory, by entity.
 
-    A result is decoded once, when a guard requests an entity that the result may show. Every query has a step and
-    ignores later events, so the answer for a judged call never changes.
+    A result is decoded once, when a guard requests an entity that it may show. Every query names a step and ignores
+    later events, so the answer for a judged call never changes.
     """
 
     _looked_for_times = 0
-    """The number of events that have been searched for a time."""
+    """How many events have been searched for a time."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -112,7 +114,7 @@ class ShownFacts:
         return bool(self._kinds[entity].showing)
 
     def finder(self, made: CallRecord) -> Finder:
-        """Return a function that reads facts about other entities as the agent had seen them when it made a call."""
+        """Return a function that reads facts about other entities as the agent had seen them when it made the call."""
 
         def find(entity: str, key: Key, field: str) -> Any:
             shown = self.latest(self.schema.entities[entity], key, field, made)
@@ -121,7 +123,7 @@ class ShownFacts:
         return find
 
     def shown(self, entity: Entity, key: Key, field: str) -> list[Shown]:
-        """Return all values of the field shown so far, in order of delivery."""
+        """Return all values shown so far for the field, in the order in which the results arrived."""
         thing = self.thing(entity.name, key)
         return thing.shown(field) if thing is not None else []
 
@@ -129,11 +131,11 @@ class ShownFacts:
         return self._read(entity).things.get(key)
 
     def keys(self, entity: Entity) -> Iterable[Key]:
-        """Return the keys of an entity shown so far, in the order of their first appearance."""
+        """Return the keys of the entities shown so far, in the order in which they first appeared."""
         return self._read(entity.name).things
 
     def visible_keys(self, entity: Entity, at: CallRecord) -> list[Key]:
-        """Return the keys of the entities that the agent making the judged call had seen before its turn."""
+        """Return the keys of the entities that the agent which made the judged call had seen before the call's turn."""
         return [
             key
             for key, thing in self._read(entity.name).things.items()
@@ -141,22 +143,24 @@ class ShownFacts:
         ]
 
     def seen_by(self, at: CallRecord, entity: Entity, key: Key) -> "KnownEntity | None":
-        """Return one entity as the agent making the judged call had seen it. None if no result has shown the entity."""
+        """Return one entity as the agent had seen it when it made the judged call. None if no result has shown it."""
         thing = self.thing(entity.name, key)
         return KnownEntity(self, thing, entity, key, at) if thing is not None else None
 
     def latest(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
-        """Return the newest value that is visible to the judged call and not stale."""
+        """Return the newest value that the agent had seen before the judged call and that is not stale."""
         seen = self.seen_by(at, entity, key)
         return seen.latest(field) if seen is not None else None
 
     def ever_visible(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
-        """Return the newest value that is visible to the judged call, stale or not."""
+        """Return the newest value that the agent had seen before the judged call, even if it is stale."""
         shown = reversed(self.shown(entity, key, field))
         return next((entry for entry in shown if entry.delivered < at.start and entry.agent == at.who), None)
 
     def may_be_read_again(self, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-        """Whether to look up a shown fact again: it is too old, or exactly one later look-up was unreadable."""
+        """Whether a fact that was shown should be looked up again, because it is too old or because exactly one later
+        look-up was unreadable.
+        """
         thing, shown = self.thing(entity.name, key), self.ever_visible(entity, key, field, at)
         if thing is None or shown is None:
             return False
@@ -165,7 +169,7 @@ class ShownFacts:
         return is_old or thing.lost_since(shown, at.start) == 1
 
     def has_expired(self, seconds: float, entry: Shown, at: CallRecord) -> bool:
-        """Whether a value may be too old for a call. Values do not expire while no event has a time."""
+        """Whether a value may be too old for a call. If no event has a time, values do not expire."""
         now, since = at.call.time, entry.time
         for step in range(self._looked_for_times, len(self._events)):
             if (time := self._events[step].time) is not None:
@@ -176,7 +180,7 @@ class ShownFacts:
             return now is not None or until > 0
         first = bisect_left(self._times, (entry.delivered + 1,))
         if since is None:
-            # The value was shown no earlier than the last event before it that has a time.
+            # The value was shown after the last event before it that has a time, so use that time.
             if first == 0:
                 return True
             since = self._times[first - 1][1]
@@ -184,7 +188,9 @@ class ShownFacts:
         return now - since > seconds or now < max(latest, since) - SKEW
 
     def is_read_whole(self, entity: Entity, at: CallRecord) -> bool:
-        """Whether all results that may have shown the entity, which is declared complete, were readable."""
+        """Whether all results that may have shown an entity of this kind were readable. Used if it is declared
+        complete.
+        """
         return not any(
             record.delivered is not None and record.delivered < at.start and record.who == at.who
             for record in self._read(entity.name).lost
@@ -200,7 +206,7 @@ class ShownFacts:
         return record.accepted is not False and bool(unreadable(observations, record.call.arguments, record.value))
 
     def _read(self, entity: str) -> _Kind:
-        """Read the results that have not been read yet, and return everything shown."""
+        """Read the results that have not been read yet. Return everything that was shown so far."""
         kind = self._kinds[entity]
         done, count = kind.read, len(kind.showing)
         if done == count:
@@ -213,7 +219,7 @@ class ShownFacts:
                 if is_complete and self._is_lost(made, entity):
                     kind.lost.append(made)
         except Exception:
-            # The next caller then gets the same error.
+            # Keep the result unread, so that the next caller gets the same error.
             kind.read = done
             raise
         return kind
@@ -229,7 +235,7 @@ class ShownFacts:
             if made.tool is not None and made.tool.effect != "write":
                 made.accepted = accepted(made.tool, result, made.value)
         if made.is_another_view():
-            # With an argument such as `sandbox` or `as_of`, the agent could choose the facts that its guards see.
+            # By an argument such as `sandbox` or `as_of`, the agent could choose the facts that its guards see.
             return
         delivered = made.delivered if made.delivered is not None else made.step
         value, text = made.value, searched_text(result, made.value, made.accepted)
@@ -261,7 +267,7 @@ class ShownFacts:
 
 
 def shown_before(shown: Sequence[Shown], start: int) -> Sequence[Shown]:
-    # Usually nothing was shown after the call's turn began, so no search is needed.
+    # Fast path: usually nothing was shown after the call's turn began.
     if not shown or shown[-1].delivered < start:
         return shown
     return shown[: bisect_left(shown, start, key=delivered_at)]
@@ -271,13 +277,13 @@ delivered_at = attrgetter("delivered")
 
 
 def beside(entry: Shown, shown: Sequence[Shown]) -> list[Shown]:
-    """Return `entry` and the values looked up at the same time."""
+    """Return `entry` and the values that were looked up at the same time."""
     first = bisect_right(shown, entry.as_of, key=delivered_at)
     return [each for each in shown[first:] if each.as_of < entry.delivered]
 
 
 def newest_of(shown: Sequence[Shown]) -> Shown:
-    """Return the value from the latest look-up. A value delivered before that look-up cannot be newer."""
+    """Return the value from the latest look-up. A value that arrived before that look-up was made cannot be newer."""
     newest = shown[-1]
     for each in reversed(shown):
         if each.delivered < newest.as_of:
@@ -288,17 +294,17 @@ def newest_of(shown: Sequence[Shown]) -> Shown:
 
 
 def common_value(field: Field, shown: Sequence[Shown]) -> Any:
-    """Return the value on which all entries agree, a `OneOf` of their values, or UNSEEN if one is a bare `null`."""
+    """Return the value that all entries show, or a `OneOf` if they differ. UNSEEN if one of them is a mere `null`."""
     return coerce(field, shown[0].value) if len(shown) == 1 else one_of(field, [each.value for each in shown])
 
 
 def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[Shown], bool]) -> Any:
-    """Return whether an entity exists, based on everything that was shown and is still current.
+    """Return whether an entity exists, based on everything that was shown and is still current. NOTHING if nothing is.
 
     Returns None if results contradict each other. `changed` is the step of the last write that may have created or
-    deleted the entity. Results delivered earlier are ignored. An entity that was absent at first and present later
-    exists, because it may have been created in the meantime. The reverse order is a contradiction unless a write
-    deletes the entity.
+    deleted the entity, and earlier results are ignored. An entity that was first absent and later present exists,
+    because it may have been created in between. The reverse order is a contradiction, unless a write deletes the
+    entity.
     """
     first = 0 if changed is None else bisect_right(shown, changed, key=delivered_at)
     current = [each for each in shown[first:] if is_current(each)]
@@ -310,7 +316,7 @@ def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[
 
 
 class KnownEntity:
-    """One entity as known at a call: as its agent had seen it before the turn or, in hindsight, as it truly was."""
+    """One entity as known at a call: as the agent had seen it before the turn or, in hindsight, as it truly was."""
 
     __slots__ = ("_at", "_entity", "_is_hindsight", "_key", "_known_at", "_thing", "_things")
 
@@ -324,13 +330,13 @@ class KnownEntity:
         *,
         is_hindsight: bool = False,
     ) -> None:
-        """With `is_hindsight`, results to every agent count, values do not expire, and refusals are known at once."""
+        """With `is_hindsight`, results for all agents count, values do not expire, and refusals are known at once."""
         self._things, self._thing, self._entity, self._key, self._at = things, thing, entity, key, at
         self._is_hindsight = is_hindsight
         self._known_at = None if is_hindsight else at.step
 
     def latest(self, field: str, before: int | None = None) -> Shown | None:
-        """Return the newest value that is not stale for the call. Writes at or after the step `before` are ignored."""
+        """Return the newest value that is not stale at the call. Writes from the step `before` on are ignored."""
         newest, before = -1, self._at.step if before is None else before
         last, name, key, known_at = self._things.changes.last, self._entity.name, self._key, self._known_at
         for entry in reversed(shown_before(self._thing.shown(field), self._at.start)):
@@ -345,7 +351,7 @@ class KnownEntity:
         return None
 
     def is_there(self) -> Any:
-        """Return whether the entity exists. None if results contradict each other, NOTHING if unknown."""
+        """Return whether the entity exists. None if results contradict each other, NOTHING if this is unknown."""
         if self.latest("exists") is None:
             return NOTHING
         if not self._thing.is_ever_absent:
@@ -355,7 +361,7 @@ class KnownEntity:
         return is_there(self._shown("exists"), changed, lambda each: self._changed("exists", each) is None)
 
     def value_of(self, field: Field, entry: Shown, before: int | None = None) -> Any:
-        """Return a field's value, based on its newest entry and on the entries looked up at the same time."""
+        """Return a field's value from its newest entry and from the entries that were looked up at the same time."""
         shown = self._thing.shown(field.name)
         at_once = beside(entry, shown_before(shown, self._at.start)) if len(shown) > 1 else shown
         if len(at_once) > 1:
@@ -376,16 +382,17 @@ class KnownEntity:
             return False
 
     def may_be_settled(self, field: Field) -> bool:
-        """Whether a new look-up would resolve a contradiction. It cannot if one result contradicts itself."""
+        """Whether a new look-up could resolve a contradiction. It could not if a single result contradicts itself."""
         entry = self.latest(field.name)
         if entry is None or not self.is_contradicted(field):
             return False
         return len({each.as_of for each in beside(entry, self._shown(field.name))}) > 1
 
     def pending(self, field: Field) -> Any:
-        """Return the value if the turn's writes leave only one, a `OneOf` if they leave several, and UNSEEN otherwise.
+        """Return the value that the writes in the turn leave: the value itself, a `OneOf` if several are possible, or
+        UNSEEN.
 
-        Call this if the field is unknown for the call but may have been known when its turn began.
+        Call this if the field is unknown at the call, but may have been known when the turn began.
         """
         if self._entity.origin == "conversation":
             return self._made(field)
@@ -399,7 +406,7 @@ class KnownEntity:
             return UNSEEN
 
     def _shown_beside(self, field: Field) -> list[Any]:
-        """Return the possible values after the newest look-ups, given the writes that ran at the same time.
+        """Return the possible values after the newest look-ups, if other writes ran at the same time.
 
         Each look-up may have run before or after each of those writes. Empty if any value is possible.
         """
@@ -457,7 +464,9 @@ class KnownEntity:
         return _one_or_several(possible) if writes else UNSEEN
 
     def _after(self, write: CallRecord, field: Field, before: Any) -> Any:
-        """Return a field's value after a write. Effects list every change to the entities that they name."""
+        """Return the value of a field after a write. A write's effects list every change to the entities that they
+        name.
+        """
         effects = self._effects(write)
         named = [effect for effect in effects if effect.entity == self._entity.name]
         if named and not any(effect.fields is None or field.name in effect.fields for effect in named):
@@ -479,7 +488,7 @@ class KnownEntity:
         return self._is_hindsight or entry.agent == self._at.who
 
     def _is_fresh(self, entry: Shown) -> bool:
-        """Whether a value has not expired and the agent has received no newer, unreadable answer."""
+        """Whether a value has not expired, and the agent has received no newer result that is unreadable."""
         if self._thing.lost and self._thing.lost_since(entry, self._at.start):
             return False
         fresh_for = self._entity.fresh_for
@@ -489,7 +498,7 @@ class KnownEntity:
         return [each for each in shown_before(self._thing.shown(field), self._at.start) if self._is_mine(each)]
 
     def _changed(self, field: str, entry: Shown, before: int | None = None) -> int | None:
-        """Return the step of the last write before a step, or before the call, that may have changed a value."""
+        """Return the step of the last write, before a step or the call, that may have changed a value."""
         before = self._at.step if before is None else before
         last = self._things.changes.last
         return last(self._entity.name, self._key, field, entry.as_of, before, known_at=self._known_at)

@@ -1,8 +1,8 @@
-"""Unknown values: expressions over facts. Comparing an unknown value yields an Unknown boolean.
+"""Unknown values: expressions over facts. Comparing an unknown value yields an `UnknownBool`.
 
-An Unknown records its fact or expression, so that the same question gets the same answer along one path. Arithmetic on
-one fact with constants is undone: `now() - r.created_at < hours(24)` becomes a question about `created_at` alone. Any
-other derived value is a separate variable, identified by its expression.
+An `Unknown` records its fact or expression, so that the same question gets the same answer along one path. Arithmetic
+on one fact with constants is undone: `now() - r.created_at < hours(24)` becomes a question about `created_at` alone.
+Any other derived value is a variable of its own, identified by its expression.
 """
 
 import hashlib
@@ -43,14 +43,14 @@ TEXT = 500
 
 
 class Stuck(Exception):
-    """Raised if a path needs the value of an Unknown. The path ends as undetermined, not as a failure."""
+    """Raised if a path needs the actual value of an `Unknown`. The path then ends as undetermined and not as failed."""
 
     def __init__(self, unknown: "Unknown") -> None:
         self.unknown = unknown
 
 
 class BranchDecider(Protocol):
-    """Decides the value of an Unknown boolean if a branch depends on it."""
+    """Decides whether an unknown boolean is true, when a branch depends on it."""
 
     def decide(self, truth: "UnknownBool") -> bool: ...
 
@@ -60,7 +60,7 @@ def _comparison(order: Order) -> "Callable[[Unknown, object], Any]":
 
 
 class Unknown:
-    """An unknown value: either `sign * variable + offset` or any other expression."""
+    """An unknown value: either `sign * variable + offset`, or any other expression."""
 
     __slots__ = ("decider", "exact", "kind", "needs", "offset", "sign", "step", "text", "variable")
 
@@ -97,7 +97,7 @@ class Unknown:
         return f"<unknown {self.text}>"
 
     def moved(self, sign: int, offset: int | Fraction, kind: ValueKind, text: str) -> "Unknown":
-        """Return the same variable, transformed into `sign * self + offset`."""
+        """Return an unknown value over the same variable, transformed to `sign * self + offset`."""
         other = Unknown.__new__(Unknown)
         other.decider, other.needs, other.variable = self.decider, self.needs, self.variable
         other.step, other.exact, other.kind, other.text = self.step, self.exact, kind, _short(text)
@@ -153,7 +153,7 @@ class Unknown:
 
 
 class UnknownBool(Unknown):
-    """An Unknown boolean, which is true if the variable lies in the region."""
+    """An unknown boolean. It is true if the variable's value is in the region."""
 
     __slots__ = ("region",)
 
@@ -163,7 +163,9 @@ class UnknownBool(Unknown):
 
     @property
     def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The expression as text. Built on demand, because most Unknown booleans are decided and then discarded."""
+        """The expression as text. It is built when needed, because most unknown booleans are decided and then
+        discarded.
+        """
         assert self.variable is not None
         return _short(show_region(self.variable, self.region))
 
@@ -199,12 +201,12 @@ class UnknownBool(Unknown):
 
 
 def opaque_bool(decider: BranchDecider, text: str, needs: Mapping[Fact, Origin]) -> UnknownBool:
-    """Return an Unknown boolean identified only by its expression."""
+    """Return an unknown boolean that is identified only by its expression."""
     return UnknownBool(decider, Variable(_short(text), EITHER, None, needs, "boolean"), TRUE)
 
 
 def derive(name: str, parts: Iterable[Any], kind: ValueKind = "any", *, step: int | None = None) -> Unknown:
-    """Return an Unknown for a value that a function computes from `parts`. It is identified by its expression."""
+    """Return an unknown value that a function computes from `parts`. It is identified by its expression."""
     parts = tuple(parts)
     unknown = next(part for part in parts if isinstance(part, Unknown))
     text = f"{name}({', '.join(expression_text(part) for part in parts)})"
@@ -218,7 +220,7 @@ def length(unknown: Unknown) -> Unknown:
 
 
 def compare(order: Order, one: Unknown, other: Any) -> Any:
-    """Return the result of `one order other`: an Unknown boolean, or a plain boolean if the answer is certain."""
+    """Return the result of `one order other`: a plain boolean if the answer is certain, else an unknown one."""
     if isinstance(other, Unknown):
         return _compare_unknowns(order, one, other)
     if other is None:
@@ -265,7 +267,7 @@ def among(one: Unknown, values: Iterable[Any]) -> Any:
     alike = [value for value in values if kind_of(value) == one.kind]
     if why := next(filter(None, (unlike(kind_of(value), one.kind) for value in values)), ""):
         if alike:
-            # The answer depends on whether the unknown value equals one of these values of its own type.
+            # Some of the values have the type of the unknown value, so the answer depends on that value.
             raise Stuck(one)
         raise ValueError(why)
     if not alike:
@@ -277,7 +279,7 @@ def among(one: Unknown, values: Iterable[Any]) -> Any:
 
 
 def add(one: Unknown, other: Any) -> Any:
-    """Return `one + other`, in either order."""
+    """Return `one + other`. Either operand may be the unknown one."""
     kind = result_kind("add", one.kind, kind_of(other))
     if not isinstance(other, Unknown) and one.variable is not None and one.exact and is_exact(other):
         return one.moved(1, place_of(other), kind, f"({one.text} + {expression_text(other)})")
@@ -286,7 +288,7 @@ def add(one: Unknown, other: Any) -> Any:
 
 
 def subtract(one: Any, other: Any) -> Any:
-    """Return `one - other`. At least one of the operands is Unknown."""
+    """Return `one - other`. At least one operand is unknown."""
     kind = result_kind("subtract", kind_of(one), kind_of(other))
     if not isinstance(other, Unknown) and one.variable is not None and one.exact and is_exact(other):
         return one.moved(1, -place_of(other), kind, f"({one.text} - {expression_text(other)})")
@@ -310,7 +312,7 @@ def expression_text(value: Any) -> str:
 
 
 def gathered(parts: Iterable[Any]) -> Mapping[Fact, Origin]:
-    """Return the facts that `parts` require, in order and without duplicates."""
+    """Return the facts that `parts` need, in order and without duplicates."""
     needs: dict[Fact, Origin] = {}
     for part in parts:
         if isinstance(part, Unknown):
@@ -319,7 +321,9 @@ def gathered(parts: Iterable[Any]) -> Mapping[Fact, Origin]:
 
 
 def _typed(one: Unknown, kind: ValueKind) -> Unknown:
-    """Give an untyped Unknown the type of the value with which it is compared. The result is a separate variable."""
+    """Give an unknown value without a type the type of the value with which it is compared. This makes it a separate
+    variable.
+    """
     return Unknown(one.decider, f"{one.text} as {kind}", one.needs, kind)
 
 
@@ -351,14 +355,14 @@ def _compare_unknowns(order: Order, one: Unknown, other: Unknown) -> Any:
 def _plain(one: Unknown) -> Unknown:
     assert one.variable is not None
     plain = one.moved(1, -one.offset, one.kind, one.variable.name)
-    # A transformed variable may differ in type from its base. For example, the difference between two times is a
+    # The type may differ from that of the original variable. For example, the difference between two times is a
     # duration.
     plain.kind = "time" if one.kind == "time" else "number"
     return plain
 
 
 def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> UnknownBool:
-    """Return a comparison in canonical form: `a > b` becomes `b < a`, and `a != b` negates `a == b`."""
+    """Return a comparison in a canonical form: `a > b` becomes `b < a`, and `a != b` becomes `not a == b`."""
     needs = gathered((one, other))
     first, second = one.text, other.text
     if order in ("==", "!="):
@@ -375,5 +379,5 @@ def _opaque_equality(order: Order, decider: BranchDecider, text: str, needs: Map
 
 
 def _short(text: str) -> str:
-    """Return an expression, or its digest if it is long, because expressions can double in length at every step."""
+    """Return an expression or, if it is long, its digest, because an expression can double in length at every step."""
     return text if len(text) <= TEXT else f"<{hashlib.sha256(text.encode()).hexdigest()[:16]}>"

@@ -1,7 +1,7 @@
 """Converts raw values from tools and databases to the types of fields.
 
 Amounts of money can be written in any usual form: `£96.00`, `96,00 €`, `USD 1,234.56`, `kr 40`. An amount keeps its
-currency. An amount without a currency matches an amount in any currency.
+currency. An amount without a currency matches amounts in any currency.
 """
 
 import math
@@ -31,13 +31,13 @@ A$=AUD C$=CAD CA$=CAD NZ$=NZD HK$=HKD S$=SGD R$=BRL MX$=MXN NT$=TWD R=ZAR SFr=CH
 """
 _SIGNS = {
     **{sign: code for sign, _, code in (pair.partition("=") for pair in _SYMBOLS.split())},
-    # Signs that several currencies share. Each sign is treated as a separate currency that matches no currency code.
+    # Signs that several currencies share. Each sign counts as a currency of its own that matches no currency code.
     **{sign: sign.rstrip(".") for sign in ("$", "¥", "kr", "kr.", "Rs", "Rs.", "Fr", "Fr.")},
 }
 _WRITTEN = CURRENCIES | {sign for sign in _SIGNS if len(sign) > 1}
-"""Currencies as written in text, except for single characters."""
+"""Currencies as written in text. Single characters are not included."""
 _THOUSANDTHS = frozenset(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"))
-"""Currencies with three decimal places, in which `1,234` may be more than a thousand or just over one."""
+"""Currencies with three decimal places, so that `1,234` is ambiguous: it may be over a thousand or just over one."""
 _BLANK = " \u00a0\u202f"
 _INNER = rf"\d.,'\u2019{_BLANK}"
 _SIGN = "|".join(map(re.escape, sorted({*_SIGNS, *CURRENCIES}, key=len, reverse=True)))
@@ -89,7 +89,7 @@ def currency_of(value: Any) -> str | None:
 
 
 def shared_currency(one: Any, other: Any) -> str | None:
-    """Return the currency that two amounts share. Raises ValueError if their currencies differ."""
+    """Return the currency of two amounts. Raises ValueError if they have different currencies."""
     mine, theirs = currency_of(one), currency_of(other)
     if mine is not None and theirs is not None and mine != theirs:
         raise ValueError(f"cannot combine amounts in {mine} and {theirs}; convert one of them first")
@@ -98,7 +98,7 @@ def shared_currency(one: Any, other: Any) -> str | None:
 
 @lru_cache(maxsize=4096)
 def read_amount(text: str) -> Decimal:
-    """Read an unambiguous amount of money. Raises ValueError for any other text."""
+    """Read an amount of money. Raises ValueError if the text is ambiguous or anything else."""
     text = text.strip()
     if front := _FRONT.fullmatch(text):
         minus, sign, inner, figures = front.groups()
@@ -116,7 +116,7 @@ def read_amount(text: str) -> Decimal:
 
 @lru_cache(maxsize=4096)
 def amount_of(text: str) -> Amount | None:
-    """Return the amount if text certainly is one. Letters before digits may also form an id (`R2`, `TOP 5`)."""
+    """Return the amount if the text is certainly one. Letters before digits may also form an id (`R2`, `TOP 5`)."""
     if len(text) > _LONGEST or text[:1].isdigit() == text[-1:].isdigit():
         return None
     try:
@@ -137,7 +137,7 @@ def _plain(figures: str, currency: str) -> str | None:
 
 
 def written_number(text: str, what: str = "a number") -> str:
-    """Return a number without thousands separators. Raises ValueError if it is ambiguous, such as `20,00`."""
+    """Return a number without thousands separators. Raises ValueError if the number is ambiguous, such as `20,00`."""
     text = text.strip()
     if _PLAIN.fullmatch(text):
         return text
@@ -149,19 +149,23 @@ def written_number(text: str, what: str = "a number") -> str:
 _TRUE = frozenset({"true", "yes", "y", "1"})
 _FALSE = frozenset({"false", "no", "n", "0"})
 _DIGITS = 100
-"""The most digits on either side of the decimal point. Exact arithmetic on `1e-999999999` would never finish."""
+"""The maximum number of digits before and after the decimal point. Without it, exact arithmetic on `1e-999999999` would
+never finish.
+"""
 _NO_AMOUNT = Decimal("NaN")
 _WHOLE = 10**_DIGITS
 _SHORT = 64
-"""Longer strings are not cached, and `alike` does not read them as numbers."""
+"""The maximum length of strings that are cached and that `alike` reads as numbers."""
 _NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.(\d*))?")
 INVISIBLE = dict.fromkeys(map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"))
 INVISIBLE.update(dict.fromkeys([*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
-"""Characters that are invisible even though Unicode classifies them as letters or marks."""
+"""Characters that are invisible, although Unicode classifies them as letters or marks."""
 
 
 def coerce(field: Field, raw: Any) -> Any:
-    """Convert `raw` to the field's type, or raise ValueError. `null` becomes None if nullable, and UNSEEN if not."""
+    """Convert `raw` to the type of the field, or raise ValueError. `null` becomes None if the field is nullable, else
+    UNSEEN.
+    """
     if raw is None:
         return None if field.nullable else UNSEEN
     if raw.__class__ is Contradicted:
@@ -179,7 +183,7 @@ def coerce(field: Field, raw: Any) -> Any:
 
 
 def one_of(field: Field, raw: Iterable[Any]) -> Any:
-    """Return the one value, a `OneOf` of several different values, or UNSEEN if one of them is unknown."""
+    """Return the value if all are equal, otherwise a `OneOf`. UNSEEN if one of them is unknown."""
     values: list[Any] = []
     for each in raw:
         value = coerce(field, each)
@@ -190,7 +194,7 @@ def one_of(field: Field, raw: Iterable[Any]) -> Any:
 
 
 def key_of(parts: Sequence[Any]) -> Key:
-    """Normalise a key to strings. The types that a guard or log uses do not matter."""
+    """Return a key as strings, so that it does not matter which types a guard or log uses."""
     for part in parts:
         if type(part) is not str:
             return tuple(part if type(part) is str else _text(part) for part in parts)
@@ -199,18 +203,20 @@ def key_of(parts: Sequence[Any]) -> Key:
 
 @lru_cache(maxsize=65_536)
 def loose_key(key: Key) -> Key:
-    """Normalise a key. If the results for two keys differ, the keys certainly name different entities."""
+    """Return a key without unimportant differences. If the results for two keys differ, they certainly name different
+    entities.
+    """
     return tuple(map(loose, key))
 
 
 @lru_cache(maxsize=65_536)
 def alike_key(key: Key) -> Key:
-    """Normalise a key with `alike`. A change to `AC-22` or `1e1` may also be a change to `AC22` or `10`."""
+    """Return a key normalised with `alike`. A change to `AC-22` or `1e1` may then be a change to `AC22` or `10`."""
     return tuple(map(alike, key))
 
 
 def is_same(one: Any, other: Any) -> bool | None:
-    """Whether two arguments are the same under the rules for comparing keys. None if this depends on the tool."""
+    """Whether two arguments are the same in the way in which keys are compared. None if this depends on the tool."""
     ours, theirs = key_of((one,)), key_of((other,))
     if ours == theirs or (_is_number(one) and _is_number(other) and one == other):
         return True
@@ -224,15 +230,15 @@ def _is_number(value: Any) -> bool:
 
 
 def names_several(part: Any) -> bool:
-    """Whether a value may name several entities: it is a list or an object, or text that contains one."""
+    """Whether a value may name several entities, because it is a list or an object, or text that contains one."""
     return isinstance(part, (list, dict)) or (type(part) is str and part.lstrip()[:1] in ("[", "{"))
 
 
 def loose(text: str) -> str:
-    """Remove differences that tools usually ignore and people do not notice.
+    """Return a string without differences that tools usually ignore and people do not notice.
 
-    This removes differences in case, Unicode forms, spaces, invisible characters and surrounding quotes. It also treats
-    `7.0` and `7` as equal.
+    These are differences in case, Unicode forms, spaces, invisible characters and surrounding quotes. `7.0` and `7`
+    become equal.
     """
     return _loose(text) if len(text) <= _SHORT else _loose.__wrapped__(text)
 
@@ -257,11 +263,11 @@ _MIDNIGHT = re.compile(r"(?<=\d)[t ]00:00(?::00(?:\.0+)?)?(?:z|[+-]00:?00)?$")
 
 
 def alike(value: Any) -> Any:
-    """Return a normal form shared by all values that a tool may treat as equal.
+    """Return a form that is equal for all values that a tool may treat as the same.
 
-    This ignores case, spaces, punctuation, currency signs and missing values. Numbers are compared by value, even if
-    they are strings with thousands separators. More values are equal here than when keys are compared (`1e2` is 100).
-    Use this only to refuse a call, never to allow one.
+    It ignores case, spaces, punctuation, currency signs and missing values. Numbers are compared by value, even if they
+    are strings with thousands separators. More values are equal here than for keys: `1e2` is 100, for example. Use this
+    only to refuse a call, and never to allow one.
     """
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
@@ -277,12 +283,12 @@ _COMMA = re.compile(r"([+-]?\d+),(\d{1,2})")
 _PARTS = str.maketrans("", "", ".,'")
 _CURRENCY = "|".join(map(re.escape, sorted(map(str.casefold, _WRITTEN), key=len, reverse=True)))
 _IN_CURRENCY = re.compile(rf"(?:{_CURRENCY})(?=[\d.])|(?<=[\d.])(?:{_CURRENCY})")
-"""Matches a currency before or after a number."""
+"""Matches a number with a currency before or after it."""
 
 
 @lru_cache(maxsize=16_384)
 def _alike(written: str) -> str:
-    """Normalise one string for `alike`. Cached, because a conversation has few distinct values."""
+    """Normalise one string for `alike`. Cached, because a conversation has few different values."""
     text = _MIDNIGHT.sub("", loose(written).replace("\u2212", "-").strip(_MARKS))
     if len(text) > _SHORT or not any(map(str.isdigit, text)):
         return "".join(filter(str.isalnum, text)) or text
@@ -298,7 +304,7 @@ def _alike(written: str) -> str:
 
 
 def _figures(text: str) -> str:
-    """Return the plain digits of a number with any kind of separator. Return any other text unchanged."""
+    """Return the digits of a number with any kind of separator as a plain number. Return any other text unchanged."""
     if (comma := _COMMA.fullmatch(text)) is not None:
         return f"{comma[1]}.{comma[2]}"
     if (grouped := _GROUPED.fullmatch(text)) is not None and (grouped[2] != "." or grouped[3] or text.count(".") > 1):
@@ -317,7 +323,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value that JSON and YAML can represent."""
+    """Convert a value to types that JSON and YAML can represent."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, Mapping):
@@ -414,4 +420,4 @@ _READ: dict[FieldType, tuple[Callable[[Any], Any], str]] = {
     "list": (_list, "is not a list"),
     "object": (_object, "is not an object"),
 }
-"""The reader of each type, which returns None for a value of another type, and the error message for such a value."""
+"""For each type: a function that returns None for a value of another type, and the error message for such a value."""

@@ -1,6 +1,7 @@
-"""Variables: their types, their possible values, and how to display both.
+"""Variables: their types, their possible values, and how both are displayed.
 
-A variable has one value per path. Its possible values are either a set of words or a set of spans on a number line.
+A variable has one value per path. Its possible values are either a set of single values or a set of spans on a number
+line.
 """
 
 import math
@@ -26,13 +27,13 @@ ORDERS: Mapping[Order, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
 }
 FLIPPED: Mapping[Order, Order] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""Maps each comparison to the equivalent one with its operands swapped."""
+"""For each comparison, the equivalent one with the operands swapped."""
 Number = int | float | Fraction
-"""A point on a line: exact, or plus or minus infinity."""
+"""A point on a number line: an exact number, or plus or minus infinity."""
 
 
 class Words(Struct, frozen=True, gc=False):
-    """Either finitely many values, or all values except finitely many."""
+    """A set of single values: either finitely many values, or all values except finitely many."""
 
     values: frozenset[Any]
     all_but: bool = False
@@ -55,7 +56,7 @@ class Words(Struct, frozen=True, gc=False):
 
 
 class Cut(NamedTuple):
-    """A boundary between values: just before or just after `at`."""
+    """A boundary on a number line, just before or just after `at`."""
 
     at: Number
     after: bool = False
@@ -66,12 +67,12 @@ HIGHEST = Cut(math.inf)
 
 
 class Spans(Struct, frozen=True, gc=False):
-    """Disjoint spans on a line, in ascending order, each between two cuts."""
+    """Disjoint spans on a number line, in ascending order. Each span lies between two cuts."""
 
     spans: tuple[tuple[Cut, Cut], ...]
 
     def meet(self, other: "Spans") -> "Spans":
-        """Return the intersection of two sets, computed in one pass."""
+        """Return the intersection of two sets of spans, computed in one pass."""
         found: list[tuple[Cut, Cut]] = []
         ours, theirs = iter(self.spans), iter(other.spans)
         one, another = next(ours, None), next(theirs, None)
@@ -100,9 +101,9 @@ class Spans(Struct, frozen=True, gc=False):
 ValueSet = Words | Spans
 
 _KEPT = 4096
-"""The cache size. Guards often ask the same questions about several calls in a row."""
+"""The size of the caches. They help because guards often ask the same questions about several calls in a row."""
 SMALL = 16
-"""Larger sets are not cached, because a call may list thousands of values."""
+"""The maximum size of cached sets. Larger sets are not cached, because a call may list thousands of values."""
 EVERYWHERE = Spans(((LOWEST, HIGHEST),))
 TRUE = Words(frozenset((True,)))
 FALSE = Words(frozenset((False,)))
@@ -111,13 +112,13 @@ EITHER = Words(frozenset((True, False)))
 
 @lru_cache(maxsize=_KEPT)
 def word(value: str, all_but: bool) -> Words:
-    """Return the set that contains only one string or, with `all_but`, all strings except that one."""
+    """Return the set of this one string or, with `all_but`, of all other strings."""
     return Words(frozenset((value,)), all_but)
 
 
 @lru_cache(maxsize=_KEPT)
 def span_of(order: Order, at: Number, step: int | None) -> Spans:
-    """Return all x for which `x order at` holds, on a grid of `step` or, if None, on the whole line."""
+    """Return the set of all x for which `x order at` holds. With `step`, x is on a grid, else on the whole line."""
     before, after = _settle(Cut(at), step), _settle(Cut(at, True), step)
     match order:
         case "==":
@@ -145,7 +146,9 @@ Parted = tuple[ValueSet, ValueSet, bool | None]
 
 
 def parted(possible: ValueSet, region: ValueSet) -> Parted:
-    """Split the possible values into those inside the region and the rest. Also return the answer if it is certain."""
+    """Return the possible values inside the region, those outside it, and whether the value is inside, or None if
+    uncertain.
+    """
     is_small = possible.size() <= SMALL and region.size() <= SMALL
     return _kept_parted(possible, region) if is_small else _parted(possible, region)
 
@@ -164,7 +167,7 @@ def meet(one: Any, other: Any) -> ValueSet:
 
 
 def _settle(cut: Cut, step: int | None) -> Cut:
-    """Move a cut to just before the next value on a grid of `step`, so that equal sets compare equal."""
+    """Move a cut to just before the next value on a grid of `step`, so that two equal sets have equal cuts."""
     if step is None or cut.at in (math.inf, -math.inf):
         return cut
     if cut.at.__class__ is int:
@@ -177,7 +180,9 @@ def _settle(cut: Cut, step: int | None) -> Cut:
 
 
 ValueKind = Literal["number", "time", "duration", "text", "list", "record", "any"]
-"""The type with which an Unknown can be compared. `any` if no type is declared, as for an item of an unknown record."""
+"""The type of an unknown value, which decides with what it can be compared. `any` if no type is declared, as for an
+item of an unknown record.
+"""
 LINES = ("number", "time", "duration")
 KINDS: Mapping[type, ValueKind] = {
     str: "text",
@@ -190,20 +195,20 @@ KINDS: Mapping[type, ValueKind] = {
     timedelta: "duration",
 }
 DAY = 86_400_000_000
-"""The number of microseconds in a day on the time line."""
+"""The number of microseconds in a day, the unit of the time line."""
 
 
 class Variable(NamedTuple):
-    """A fact, or an expression identified by its text. A variable has one value per path."""
+    """A fact, or an expression that is identified by its text. It has one value per path."""
 
     name: str
     universe: ValueSet
     step: int | None
     needs: Mapping[Fact, Origin]
-    """The unknown facts, in the order of their first appearance."""
+    """The unknown facts on which the value depends, in the order in which they first appear."""
     kind: str
     thing: tuple[str, Any] | None = None
-    """For `exists`: the entity whose existence is in question."""
+    """For the field `exists`: the entity that may or may not exist."""
 
 
 @lru_cache(maxsize=_KEPT)
@@ -215,7 +220,7 @@ ANY_TEXT = Words(frozenset(), True)
 
 
 def name_of_fact(entity: str, key: Any, field: str) -> str:
-    """Return the variable name for a fact. Keys are written so that `1` and `"1"` differ."""
+    """Return the name of the variable for a fact. Keys are written in a way that distinguishes `1` from `"1"`."""
     if key == ():
         return f"{entity}.{field}"
     if key.__class__ is tuple and len(key) == 1:
@@ -225,7 +230,9 @@ def name_of_fact(entity: str, key: Any, field: str) -> str:
 
 
 def place_of(value: Any) -> int | Fraction:
-    """Return a known value's position on its line. A float is read as the decimal number that Python prints for it."""
+    """Return the position of a known value on its number line. A float counts as the decimal number that Python prints
+    for it.
+    """
     match value:
         case int():
             return value
@@ -255,7 +262,7 @@ def value_at(place: Any, kind: str) -> str:
 
 
 def show_region(variable: Variable, region: ValueSet) -> str:
-    """Return a region in words, such as `Request.reason = weather` or `Patient[P1].age >= 18`."""
+    """Return a region as text, such as `Request.reason = weather` or `Patient[P1].age >= 18`."""
     name = variable.name
     if isinstance(region, Words):
         if variable.kind == "boolean":
@@ -297,11 +304,11 @@ def plain_kind(value: Any) -> ValueKind:
 
 
 _TEXTLIKE: Mapping[ValueKind, str] = {"number": "money", "time": "date"}
-"""Types whose values may be written as text, each with the built-in that converts such text."""
+"""Types whose values may be written as text, each with the built-in function that converts such text."""
 
 
 def unlike(one: ValueKind, other: ValueKind) -> str:
-    """Return why values of two types cannot be compared, or an empty string if they can."""
+    """Return why values of two types cannot be compared. Empty if they can be."""
     kind = other if one == "text" else one
     if "text" not in (one, other) or kind not in _TEXTLIKE:
         return ""
@@ -310,7 +317,7 @@ def unlike(one: ValueKind, other: ValueKind) -> str:
 
 
 def is_exact(value: Any) -> bool:
-    """Whether `value` can be added exactly. Adding a float may cause rounding."""
+    """Whether `value` can be added exactly. A float cannot, because of rounding."""
     return isinstance(value, (int, Decimal, date, timedelta)) and not isinstance(value, bool)
 
 
@@ -324,16 +331,16 @@ _RESULTS: Mapping[tuple[str, ValueKind, ValueKind], ValueKind] = {
     ("subtract", "time", "time"): "duration",
     ("multiply", "number", "duration"): "duration",
 }
-"""Result types by operation and operand types."""
+"""The type of the result, by operation and types of the operands."""
 
 
 def is_of_times(name: str, kinds: tuple[ValueKind, ValueKind]) -> bool:
-    """Whether the operation is defined between times and durations, or between a duration and a number."""
+    """Whether the operation is defined for times and durations, or for a duration and a number."""
     return kinds != ("number", "number") and (name, *kinds) in _RESULTS
 
 
 def result_kind(name: str, one: ValueKind, other: ValueKind) -> ValueKind:
-    """Return the type of a sum or a difference. Raises TypeError if the operation is undefined."""
+    """Return the type of a sum or difference. Raises TypeError if the operation is not defined for these types."""
     if "any" in (one, other):
         return "any"
     found = _RESULTS.get((name, one, other))

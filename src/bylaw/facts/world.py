@@ -1,4 +1,4 @@
-"""The true state of the world: a snapshot that is updated by each accepted write."""
+"""The ground-truth database: a snapshot of the true data, to which each write that ran is applied."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Protocol
@@ -16,24 +16,24 @@ _NONE: frozenset[str] = frozenset()
 
 
 class World(Protocol):
-    """The true state during one trajectory."""
+    """The ground-truth database during one trajectory."""
 
     def fork(self) -> "World":
-        """Return the initial world, for use with a new trajectory."""
+        """Return the database in its initial state, for another trajectory."""
         ...
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
-        """Return an entity's raw fields, or ABSENT or UNSEEN. A field is UNSEEN after a change to an unknown value."""
+        """Return an entity's raw fields, or ABSENT or UNSEEN. A field changed to an unknown value is UNSEEN."""
         ...
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """Return the keys of all entities whose typed fields equal `match`. None if they cannot be listed."""
+        """Return the keys of all entities whose typed fields equal `match`. None if the database cannot list them."""
         ...
 
     def apply(self, call: Call, result: Result | None) -> None: ...
 
     def unsettle(self, call: Call) -> None:
-        """Discard the values of everything that a call may have changed, because its effect is unknown."""
+        """Mark everything as unknown that a call may have changed, because it is unknown whether the call ran."""
         ...
 
 
@@ -42,7 +42,7 @@ Lister = Callable[[str, Mapping[str, Any]], Sequence[Key] | None]
 
 
 class Snapshot:
-    """A world that is read through a function and combined with the writes in one trajectory.
+    """A ground-truth database that is read through a function and combined with the writes in one trajectory.
 
     A write applies its declared effects. If it declares none, the values in its result are used, and everything else
     that it may change becomes unknown.
@@ -54,12 +54,14 @@ class Snapshot:
         self._lister = lister
         self._overlay: dict[tuple[str, Key], WorldRecord | NoValue] = {}
         self._forgotten: dict[str, frozenset[str] | None] = {}
-        """For each entity, the fields that a write may have changed in any of the records. None means all fields."""
+        """For each entity, the fields that a write may have changed in any record. None means all fields."""
         self._blurred: set[tuple[str, Key]] = set()
-        """Keys of writes without a record. Such a write may have changed a record with a similar key."""
+        """Keys that writes have used but that no record has. A record with a similar key may have changed."""
         self._undeclared: list[UndeclaredCall] = []
         self._perhaps_more: set[str] = set()
-        """Entities that may have more records: a write may have created one, or changed one that it does not name."""
+        """Entities that may have unlisted records, because a write may have created one or changed one that it does not
+        name.
+        """
 
     def fork(self) -> "Snapshot":
         return Snapshot(self._schema, self._reader, self._lister)
@@ -83,7 +85,7 @@ class Snapshot:
         )
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """Return all matching entities, including those that were created or changed by the trajectory's writes."""
+        """Return the keys of all matching entities, including those that the trajectory's writes created or changed."""
         lost = self._forgotten.get(entity, _NONE)
         if self._lister is None or lost is None or lost & match.keys() or entity in self._perhaps_more:
             return None
@@ -118,11 +120,11 @@ class Snapshot:
                     self._lay(observation.entity.name, sighting.key, fields)
 
     def unsettle(self, call: Call) -> None:
-        """Discard the values that a write may have changed, because it is unknown whether the write ran."""
+        """Mark the values as unknown that a write may have changed, because it is unknown whether the write ran."""
         self._write(call, NOTHING, is_sure=False)
 
     def _write(self, call: Call, value: Any, *, is_sure: bool) -> Set[str] | None:
-        """Record the changes of a write. Return the entities that its effects name, or None if these are unknown."""
+        """Apply a write. Return the entities that its effects name. None if the effects are unknown."""
         tool = self._schema.tools.get(call.tool)
         if tool is None and sounds_harmless(call.tool):
             return None
@@ -130,7 +132,7 @@ class Snapshot:
             self._note_undeclared(UndeclaredCall(call))
         changes, effects = self._schema.changes.get(call.tool, ()), self._schema.effects.get(call.tool, ())
         if call.fault:
-            # Arguments that were not captured may have named any entity of that kind.
+            # An argument that was not captured may have named any entity of that kind.
             for change in changes:
                 self._forget(change.entity, None, change.fields)
             for effect in effects:
@@ -138,7 +140,7 @@ class Snapshot:
             return None
         for effect in effects:
             self._affect(effect, call, value, is_sure=is_sure)
-        # Effects list every change to the entities that they name. Other entities change as the result shows.
+        # The effects list every change to the entities that they name. Other entities change as the result shows.
         told = {effect.entity for effect in effects}
         for change in changes:
             for key in change.touched(call.arguments, value, self._find) if change.entity not in told else ():
@@ -157,7 +159,7 @@ class Snapshot:
                 self._overlay[laid] = UNSEEN
 
     def _blur(self, entity: str, key: Key) -> None:
-        """Record a write to a key without a record. The key may refer to a record with a similar key."""
+        """Record a write to a key that no record has. A record with a similar key becomes unknown."""
         if (entity, key) in self._overlay or not isinstance(self.record(entity, key), NoValue):
             return
         rough = loose_key(key)
@@ -169,7 +171,7 @@ class Snapshot:
     def _affect(self, effect: Change, call: Call, value: Any, *, is_sure: bool) -> None:
         scopes = effect.scopes(call.arguments, value, self._find)
         if not scopes and not is_sure:
-            # The items may come from the result.
+            # The items may be listed in the result.
             self._lose(effect.entity, None, effect.fields)
         for scope in scopes:
             key = effect.key_in(scope)
@@ -234,7 +236,7 @@ def _forgetting(record: WorldRecord, fields: frozenset[str]) -> WorldRecord:
 
 
 def agrees(entity: Entity, record: WorldRecord, match: Mapping[str, Any]) -> bool:
-    """Whether a record has these values. The record has typed fields and string keys."""
+    """Whether a record has these values. The record has typed fields and keys that are strings."""
     try:
         for name, wanted in match.items():
             field = entity.fields[name]

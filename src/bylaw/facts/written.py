@@ -1,4 +1,4 @@
-"""The YAML structure of entities.yaml, which `schema_reader` compiles."""
+"""The structure of entities.yaml as written. `schema_reader` compiles it."""
 
 from typing import Any, TypeVar, cast
 
@@ -9,7 +9,7 @@ from bylaw.policy.tool import WrittenElement
 from bylaw.policy.yaml import Scalar
 
 WrittenKey = Scalar | dict[str, Scalar]
-"""The path to the key, or a path for each key field."""
+"""A path to the key, or one path for each key field."""
 
 
 class WrittenSaying(Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,11 +35,11 @@ class WrittenField(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 FieldBody = Scalar | list[Scalar] | WrittenField | None
-"""A type, a list of enum values, or the long form."""
+"""The declaration of a field: a type, a list of enum values, or an object with options."""
 
 
 class WrittenRead(Struct, frozen=True, forbid_unknown_fields=True):
-    """The tool that looks up an entity. Each argument is given by a key field."""
+    """The look-up of an entity. Each argument is filled from a key field."""
 
     tool: Scalar = ""
     arguments: dict[str, Scalar] = {}
@@ -84,15 +84,15 @@ class WrittenStored(Struct, frozen=True, forbid_unknown_fields=True):
     only: bool = False
     when: WrittenWhen | None = None
     list: Scalar = ""
-    """The field that collects all items with the same key in a list."""
+    """The field that collects, as a list, all items with the entity's key. Set if items are no entities themselves."""
 
 
 class WrittenPage(Struct, frozen=True, forbid_unknown_fields=True):
     url: Scalar = ""
-    """A pattern for the page's address, without the query."""
+    """A pattern for the address of the page, without the query."""
     as_: Scalar = field(name="as", default="")
     each: Scalar = ""
-    """The role of the elements that each show one entity. Empty if the whole page shows a single entity."""
+    """The role of the elements, each of which shows one entity. Empty if the whole page shows a single entity."""
     within: WrittenElement | None = None
     key: dict[str, Scalar] = {}
     fields: dict[str, Scalar] = {}

@@ -13,7 +13,7 @@ from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, Ne
 
 try:
     import fcntl
-except ImportError:  # Windows has no file locks of this kind.
+except ImportError:  # Windows does not have this kind of file lock.
     fcntl = None
 
 SETTINGS = {"journal_mode": "wal", "synchronous": "FULL"}

@@ -1,4 +1,4 @@
-"""Finds what a message plainly states: "it is broken", but not "it is not", "broken?" or "[ ] broken".
+"""Finds what a message clearly states: "it is broken", but not "it is not", "broken?" or "[ ] broken".
 
 A sentence is used only if its form leaves no doubt about its meaning.
 """
@@ -12,13 +12,13 @@ from bylaw.text.spelling import spell
 
 LONGEST = 1_000
 _SENTENCES = 400
-"""The maximum number of sentences to read, to limit the cost."""
+"""The maximum number of sentences to read in a message, which limits the cost."""
 _END = re.compile(r"(?<=[.!?;])[\"')*]*\s+|\n+")
 _PART_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _BREAK = re.compile(r"(?:[.!?;\u061f\uff1f]+[\"')\]]*(?=\s)|[\u3002\uff01\uff1f]|\n)\s*")
 _LIST = re.compile(r"\A(?:[\s>#|\-\u2022+]|\(?\d{1,2}[.)](?=\s))+")
 _ORDINAL = re.compile(r"(?:^|\s)(?:\d{1,2}|[a-z]|no|st|mr|mrs|ms|dr|vs|approx|e\.g|i\.e|[ap]\.m)\.$")
-"""Matches words that are followed by a full stop without ending a sentence."""
+"""Matches words after which a full stop does not end the sentence."""
 _PLAIN = str.maketrans(
     dict.fromkeys("\u2018\u2019\u02bc\u2032\u00b4\uff07", "'")
     | dict.fromkeys("\u201c\u201d", '"')
@@ -34,7 +34,7 @@ _COURTESY = re.compile(
     r"\b(?:let|tell|inform|notify|remind)\s+(?:me|us)\s+(?:know\s+)?(?:right away\s+|please\s+)?"
     r"(?:if|whether|once|when)\b[^,;-]*"
 )
-"""Matches polite uses of "if", which state no condition."""
+"""Matches polite phrases with "if" that do not state a condition."""
 _CONDITION = re.compile(
     r"\b(?:in case|in the event|doubt\w*|wonder\w*|suppos\w+|pretend\w*|imagin\w+|whether|"
     r"if|unless|assuming|as long as|so long as|on condition|on the condition|depending on)\b"
@@ -48,27 +48,27 @@ _UNSURE = re.compile(
     r"far from|anything but|opposite of|say|tell|according to|claims?)\b"
 )
 _OVER = re.compile(r"\b(?:kidding|joking|untrue|false|wrong|fixed|repaired|mended|solved|works? again)\b")
-"""Matches words that make the meaning of a nearby phrase uncertain."""
+"""Matches words that make the meaning of a phrase near them uncertain."""
 _ASKED = re.compile(
     r"\W*(?:is|are|was|were|does|do|did|has|have|had|can|could|would|will|should|may|might|what|why|how|which|who)\b"
 )
 _IS = r"(?:am|is|are|was|were|be|been|do|does|did|has|have|had)"
 _WHO = r"(?:i|we|you|he|she|they|it)"
 _BARE = re.compile(rf"\W*(?:(?:{_DENYING}|{_IS}|{_WHO}|that|this|so|true|right|really|at all)\b\W*)+")
-"""Matches a clause without its own subject. A denial in such a clause can only deny the text before it."""
+"""Matches a clause without a subject of its own. If it contains a denial, the denial refers to the text before it."""
 _NOT_SO = re.compile(rf"\b(?:{_WHO}|that|this|true|so|right)\b|n't|\b{_IS}\b")
 _WRONG = re.compile(r"\W*i (?:was wrong|lied)\W*")
 _EMBEDS = re.compile(rf"\b{_WHO}\b(?:'\w+|\s+{_IS}\b)?+.*?(?:\b{_WHO}\b|\b(?:am|is|are|was|were)\b|\w'(?:s|re|m)\b)")
-"""Matches a second subject or verb, as in "I thought it was" or "he says the thing is"."""
+"""Matches a second subject or verb that introduces a statement, as in "I thought it was" or "he says the thing is"."""
 _MARK = re.compile(r"[\[({<]\s*\S?\s*[\])}>]|[\"\t|=<>~^]|[^\w\s!-/:-@\[-`{-~\u20a0-\u20bf\u00a2-\u00a5\u2022]")
-"""Matches form fields, check boxes, quotations and other text that is not a sentence."""
+"""Matches form fields, check boxes, quotations and other text that does not form a sentence."""
 _CLAUSE = re.compile(r"[,;:()\[\]{}]|\s-+\s|\b(?:but|and|so|because|since|as)\b")
 _TAG = 2
-"""The maximum number of words in "isn't it?", "right?" and similar endings that turn a statement into a question."""
+"""The maximum number of words in an ending such as "isn't it?" or "right?", which turns a statement into a question."""
 
 
 def is_meant(text: str, start: int, end: int) -> bool:
-    """Whether a message states a phrase and contains nothing that could reverse its meaning."""
+    """Whether a message states the phrase and contains nothing that could reverse its meaning."""
     plain = _lowered(text)
     begin = max((match.end() for match in _END.finditer(plain, max(0, start - LONGEST), start)), default=0)
     begin = max(begin, start - LONGEST)
@@ -81,7 +81,7 @@ def is_meant(text: str, start: int, end: int) -> bool:
     if _DENIES.search(lead) or _DENIES.search(tail) or _EMBEDS.search(lead):
         return False
     if plain[start - 1 : start].isalnum() or _UNSURE.search(plain[begin:start]) or _OVER.search(plain, end):
-        # The phrase is part of a longer word ("unbroken"), uncertain, a joke, or no longer true.
+        # The phrase is part of a longer word ("unbroken"), is uncertain, is a joke, or no longer applies.
         return False
     if sentence.rstrip().endswith("?") and (_ASKED.match(lead) or not after or len(after[-1].split()) <= _TAG):
         return False
@@ -93,7 +93,7 @@ def is_meant(text: str, start: int, end: int) -> bool:
 def takes_back(text: str) -> bool:
     """Whether a later message may deny an earlier statement without repeating it, as in "No, it is not."
 
-    A bare "no" answers the agent and does not deny the user's own statement.
+    A mere "no" answers the agent, so it does not deny the user's own statement.
     """
     return _takes_back(text) if len(text) <= LONGEST else _takes_back.__wrapped__(text)
 
@@ -114,15 +114,15 @@ def _is_bare_denial(clause: str) -> bool:
 
 
 def _lowered(text: str) -> str:
-    """Return the text in lower case, with plain quotes and dashes. The position of every character stays the same."""
+    """Return the text in lower case, with straight quotes and plain dashes. Every character keeps its position."""
     lower = text.translate(_PLAIN).lower()
-    # In some languages, lower-casing changes the length of the text and would shift positions.
+    # In some languages, lower case changes the length of the text, which would shift positions.
     return lower if len(lower) == len(text) else text.translate(_PLAIN)
 
 
 @lru_cache(maxsize=2048)
 def _sentences(text: str) -> tuple[str, ...]:
-    """Return the sentences and lines in lower case. Of a very long text, return the first and last ones."""
+    """Return the sentences and lines in lower case. Of a very long text, return only the first and last ones."""
     plain = _lowered(text)
     found: list[str] = []
     start = 0
@@ -137,9 +137,9 @@ def _sentences(text: str) -> tuple[str, ...]:
 
 
 def passages_about(text: str, value: str | float) -> list[tuple[int, int]]:
-    """Return the parts of a message that are about the entity named `value`, as ranges.
+    """Return the parts of a message that are about the entity named `value`, as ranges of positions.
 
-    A range starts with a sentence that names the entity and ends before a sentence that names another entity.
+    A range starts with a sentence that names the entity and ends before the next sentence that names another entity.
     """
     spelling = spell(value)
     found: list[tuple[int, int]] = []

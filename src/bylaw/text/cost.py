@@ -1,21 +1,23 @@
-"""Limits the work for one request. Code counts its steps here if its work grows with the input."""
+"""Limits the work for one request. Code whose work grows with the input counts its steps here."""
 
 from contextvars import ContextVar
 
 from bylaw.errors import BylawError
 
 STEPS = 2_000_000
-"""The maximum number of steps per request. A step takes about a microsecond."""
+"""The maximum number of steps per request. One step takes about a microsecond."""
 
 
 class TooCostly(BylawError):
-    """Raised if the request would take too long. Nothing is then decided or written."""
+    """Raised if a request would take too long. Nothing has then been decided or written."""
 
     code = "BY705"
 
 
 class Cost:
-    """The steps that a request may still use. A `with` block counts all work done by the current task."""
+    """The steps that a request may still use. As a `with` block, it counts the work that the current task does in the
+    block.
+    """
 
     def __init__(self, steps: int = STEPS) -> None:
         self._most = self._left = steps
@@ -27,13 +29,15 @@ class Cost:
         _COST.reset(self._before)
 
     def spend(self, steps: int) -> None:
-        """Count steps before doing the work."""
+        """Count steps, before the work is done."""
         self._left -= steps
         if self._left < 0:
             self.check()
 
     def check(self) -> None:
-        """Raise an error if the request has used up its steps, even if other code has caught an earlier `TooCostly`."""
+        """Raise an error if the request has used up its steps. Needed because other code may have caught an earlier
+        `TooCostly`.
+        """
         if self._left < 0:
             hint = "send fewer or shorter messages, or fewer calls"
             raise TooCostly(f"the request takes more than {self._most:,} steps", hint=hint)
@@ -43,12 +47,12 @@ _COST: ContextVar[Cost | None] = ContextVar("bylaw_cost", default=None)
 
 
 def current() -> Cost | None:
-    """Return the cost counter of the current request, or None outside a request."""
+    """Return the counter of the current request. None outside a request."""
     return _COST.get()
 
 
 def spend(steps: int) -> None:
-    """Count steps for the current request. Raises `TooCostly` if none are left."""
+    """Count steps for the current request. Raises `TooCostly` if none are left for it."""
     if (cost := _COST.get()) is not None:
         cost.spend(steps)
 

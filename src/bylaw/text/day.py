@@ -21,7 +21,7 @@ _YEAR = r"(?:,?\s((?:19|20)\d\d)(?![\d:]))?"
 _ANY_MONTH = re.compile(r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec")
 _FIGURED = re.compile(r"\d[-/.]\d")
 _TIMED = re.compile(r"\d\s?(?:[:.]\d\d|[ap]\.?m|h|uhr)")
-"""A quick test. A text that this does not match contains no time of day."""
+"""A quick test: text that this pattern does not match contains no time of day."""
 _ISO = re.compile(r"(?<![\d-])(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?!\d)")
 _MONTH_FIRST = re.compile(
     rf"\b{_MONTH}\s(?:the\s)?{_NUMBER}(?:{_TO}{_WEEKDAY}{_NUMBER}(?!\s(?:of\s)?{_MONTH}))?{_YEAR}"
@@ -36,7 +36,7 @@ _HOURS = re.compile(
 
 
 class Day(NamedTuple):
-    """A date and its position in the text. The year is 0 if the text does not contain it."""
+    """A date and its position in the text. The year is 0 if the text does not state it."""
 
     year: int
     month: int
@@ -46,14 +46,14 @@ class Day(NamedTuple):
 
 
 def month_number(word: str) -> int:
-    """Return the number of a month, given its name or an abbreviation such as `Mar`. 0 for any other word."""
+    """Return the number of a month, given its name or an abbreviation such as `Mar`. 0 if the word is no month."""
     start = word.lower()[:3]
     return next((at for at, month in enumerate(MONTHS, 1) if month[:3] == start), 0)
 
 
 @lru_cache(maxsize=4096)
 def days(words: str) -> tuple[Day, ...]:
-    """Return the dates in lower-case text, in order. For an ambiguous numeric date, return both readings."""
+    """Return the dates in lower-case text, in order. A numeric date that is ambiguous is returned in both readings."""
     found: list[Day] = []
     if _ANY_MONTH.search(words):
         for each in _MONTH_FIRST.finditer(words):
@@ -77,7 +77,7 @@ def days(words: str) -> tuple[Day, ...]:
 
 
 def spoken_day(text: str) -> date | None:
-    """Return the date if it makes up the whole text and is unambiguous. Otherwise, return None."""
+    """Return the date if the whole text is a single unambiguous date. Otherwise, return None."""
     said = " ".join(text.casefold().split()).strip(" .,;!")
     meant: set[date] = set()
     for each in days(said):
@@ -91,7 +91,9 @@ def spoken_day(text: str) -> date | None:
 
 @lru_cache(maxsize=4096)
 def times(words: str) -> frozenset[tuple[int, int]]:
-    """Return the times in lower-case text, each as hour and minute. A range such as `9-11 am` yields both ends."""
+    """Return the times in lower-case text, as pairs of hour and minute. For a range such as `9-11 am`, both ends are
+    returned.
+    """
     found: set[tuple[int, int]] = set()
     if not _TIMED.search(words):
         return frozenset()
@@ -120,7 +122,9 @@ _WRITTEN = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s?([smhd]?)")
 
 
 def read_duration(text: str, *, unit: bool = False) -> float | None:
-    """Return a positive duration in seconds, or None for any other text. With `unit`, a unit is required."""
+    """Return a positive duration in seconds. None if the text is not a duration. With `unit`, the text must name a
+    unit.
+    """
     found = _WRITTEN.fullmatch(text.strip())
     if found is not None and unit and not found[2]:
         return None
@@ -129,7 +133,7 @@ def read_duration(text: str, *, unit: bool = False) -> float | None:
 
 
 def told_duration(seconds: float) -> str:
-    """Return a duration in words, for example `hour`, `2 hours` or `90 minutes`."""
+    """Return a duration as text, for example `hour`, `2 hours` or `90 minutes`."""
     for name, size in (("day", 86_400.0), ("hour", 3600.0), ("minute", 60.0), ("second", 1.0)):
         count = seconds / size
         if count >= 1 and count == int(count):

@@ -1,4 +1,4 @@
-"""Normalises text for searching. Case, underscores and white space then make no difference."""
+"""Normalises text for searching, so that case, underscores and white space make no difference."""
 
 import re
 from functools import lru_cache
@@ -7,15 +7,15 @@ _RUN = re.compile(r"[^\W\d_]+|\d+")
 _FOREIGN_LETTER = re.compile(
     "[^\\x00-\\x7f\xa0-\xb4\xb6-\xbf\xd7\xf7\u2000-\u20cf\u2190-\u23ff\u2500-\u2bff\ufe0f\U0001f300-\U0001faff]"
 )
-"""Matches letters outside ASCII. Symbols such as quotes, arrows, currency signs and emoji do not match."""
+"""Matches letters that are not ASCII. Symbols such as quotes, arrows, currency signs and emoji are not letters."""
 
 _BEFORE, _BEFORE_FIGURES = re.compile(r"\w[-@.+&#~'\u2019]?\Z|(?<!/)[/\\]\Z"), re.compile(r"\d[,:]\Z")
 _AFTER, _AFTER_FIGURES = re.compile(r"['\u2019](?!s\b)\w|[-/\\@.:+&#~]*\w"), re.compile(r",\d")
-"""Match characters that continue a word, number, address, path or id."""
+"""Matches characters after which a word, number, address, path or id continues."""
 
 
 def occurs(value: str, text: str, start: int = 0) -> int:
-    """Return the position of `value` as a whole word in `text`, or -1."""
+    """Return the position at which `value` occurs in `text` as a whole word. -1 if it does not."""
     if not value:
         return -1
     here = text.find(value, start)
@@ -32,9 +32,9 @@ def _joins(outer: str, inner: str) -> bool:
 
 
 def stands_whole(value: str, text: str) -> bool:
-    """Whether `value` occurs in `text` and is not part of a longer word, number, address, path or id.
+    """Whether `value` occurs in `text` without being part of a longer word, number, address, path or id.
 
-    `hart@x.com` does not occur in `jo.hart@x.com`, `AC-22` not in `AC-22-7`, and `50` not in `12.50`.
+    For example, `hart@x.com` does not occur in `jo.hart@x.com`, `AC-22` not in `AC-22-7`, and `50` not in `12.50`.
     """
     here = text.find(value) if value else -1
     while here >= 0:
@@ -56,7 +56,9 @@ def _may_go_on(end: str) -> bool:
 
 
 def runs_of(text: str) -> tuple[str, ...]:
-    """Return the runs of letters and the runs of digits in folded text. Every value consists of such runs."""
+    """Return the runs of letters and the runs of digits in normalised text. A text can contain a value only if it has
+    the value's runs.
+    """
     return tuple(_RUN.findall(text))
 
 
@@ -65,17 +67,17 @@ def fold(text: str) -> str:
 
 
 _RUN_ON = re.compile(r"((?:www\.|://|@)\S*\w\.)(?=[A-Z][a-z]*\s)")
-"""Matches a link or address that the next sentence directly follows, as in `x.com.They sent`."""
+"""Matches a link or address that the next sentence follows without a space, as in `x.com.They sent`."""
 
 
 def fold_said(text: str) -> str:
-    """Normalise a message. Underscores are kept because they join parts of a name."""
+    """Normalise a message. Underscores are kept, because they join the parts of a name."""
     return lowered(_RUN_ON.sub(r"\1 ", text) if "." in text else text)
 
 
 def lowered(text: str) -> str:
     if not text.isascii() and _FOREIGN_LETTER.search(text) is None:
-        # Folding letter by letter would be far slower. A single dash or quote would trigger it.
+        # Normalising letter by letter would be far slower, and a single dash or quote would require it.
         folded = text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
     else:
         folded = text.casefold()
@@ -94,13 +96,13 @@ _IRREGULAR = {
     "verification": "verify",
 }
 _WORD = re.compile(r"[a-z]{4,}")
-"""Words with fewer than four letters are too common to be useful."""
+"""Matches words with at least four letters. Shorter words are too common to be useful."""
 _ENDINGS = ("ments", "ment", "ings", "ing", "ied", "ies", "ed", "es", "als", "al", "s")
 
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """Return the stem that all forms of a word share. For example, it is "mov" for moved, moving and move."""
+    """Return the stem that all forms of a word share, such as "mov" for moved, moving and move."""
     word = _IRREGULAR.get(word, word)
     ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) >= 3), "")
     word = word.removesuffix(ending)

@@ -10,7 +10,7 @@ _TRIM = ".,;:!?'\"()"
 
 
 def is_prose(text: str) -> bool:
-    """Whether a person or an agent composed `text`. Otherwise, it was copied from a record."""
+    """Whether a person or an agent composed the text. False if it was copied from a record."""
     return len(text) > 80 or text.count(" ") >= _PROSE_WORDS or "\n" in text
 
 
@@ -48,11 +48,11 @@ _NOT_A_WORD = re.compile(r"[\d@/\\.#]")
 
 def without_joined(text: str) -> str:
     """Remove addresses, links, paths and ids from the text."""
-    # The pattern is slow, and most tokens are plain words that can skip it.
+    # The pattern is slow. Most tokens are simple words, for which it is not needed.
     tokens = text.split()
     return " ".join(each if each.strip(_ENDS).isalpha() else _JOINED.sub(" | ", each) for each in tokens)
 
 
 def is_word(value: str) -> bool:
-    """Whether a value consists of words. It could then occur in an address by chance."""
+    """Whether a value consists of simple words, so that it could occur in an address by chance."""
     return _NOT_A_WORD.search(value) is None

@@ -1,4 +1,4 @@
-"""Numbers and amounts in text, such as 1,200.50, $250, 250 euros, or two hundred and fifty."""
+"""Numbers and amounts in text, such as 1,200.50, $250, 250 euros, and two hundred and fifty."""
 
 import math
 import re
@@ -13,12 +13,12 @@ _FIGURES = re.compile(r"[$\u20ac\u00a3 ]*[+-]?[0-9][0-9,.'\u2019]*(?:[eE][+-]?[0
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun, for example `1 call` or `3 calls`."""
+    """Return a number with a noun in the right form, for example `1 call` or `3 calls`."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def figure(text: str) -> Decimal | None:
-    """Return a number written as in `1,200.50` or `250,00`. None for any other text."""
+    """Return a number that is written like `1,200.50` or `250,00`. None for any other text."""
     if not _FIGURES.fullmatch(text.strip()):
         return None
     plain = text.strip().lstrip("$\u20ac\u00a3 ").replace("'", "").replace("\u2019", "")
@@ -33,18 +33,18 @@ def figure(text: str) -> Decimal | None:
 
 
 def canonical(number: float) -> str:
-    """Return a number without digit grouping. A whole number has no decimal places."""
+    """Return a number as text without digit grouping. A whole number has no decimal places."""
     whole = math.isfinite(number) and abs(number) < 1e15 and number == int(number)
     return str(int(number)) if whole else str(number)
 
 
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹", "$": "$", "¥": "¥"}
 _WHOLE = frozenset(("CLP", "ISK", "JPY", "KRW", "VND"))
-"""Currencies without minor units."""
+"""Currencies that have no minor units, such as cents."""
 
 
 def figures(number: Decimal, decimal: str = ".", *, places: int = 0, grouped: bool = True) -> str:
-    """Format an exact number with at least `places` decimal places. `decimal` is the decimal mark."""
+    """Return an exact number as text with at least `places` decimal places. `decimal` is the decimal mark."""
     whole, _, part = format(abs(number), "f").partition(".")
     part = part.rstrip("0").ljust(places, "0")
     if grouped:
@@ -53,7 +53,7 @@ def figures(number: Decimal, decimal: str = ".", *, places: int = 0, grouped: bo
 
 
 def amount_spellings(number: Decimal, currency: str, decimal: str = ".") -> list[str]:
-    """Return the unambiguous spellings of an amount, starting with the most common."""
+    """Return the unambiguous spellings of an amount, the most common first."""
     sign, minus, size = _SIGNS.get(currency, ""), "-" if number < 0 else "", abs(number)
     places = 0 if currency in _WHOLE else 2
     written = [figures(size, decimal, places=least, grouped=is_grouped)
@@ -68,6 +68,6 @@ def amount_spellings(number: Decimal, currency: str, decimal: str = ".") -> list
 
 
 def quantity_spellings(number: Decimal, unit: str, decimal: str = ".") -> list[str]:
-    """Return the unambiguous spellings of a number with its unit, starting with the most common."""
+    """Return the unambiguous spellings of a number with its unit, the most common first."""
     written = [figures(number, decimal), figures(number, decimal, grouped=False)]
     return list(dict.fromkeys(f"{each} {unit}" for each in written))

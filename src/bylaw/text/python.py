@@ -1,6 +1,6 @@
-"""Parses Python text in one thread at a time.
+"""Parses Python code in only one thread at a time.
 
-Up to Python 3.11, `ast.parse` counts its recursion depth across threads, so two concurrent calls can fail.
+Up to Python 3.11, `ast.parse` counts its recursion depth across threads, so that concurrent calls can fail.
 """
 
 import ast
@@ -14,13 +14,13 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n]|$)")
 
 
 def parse_python(text: str | bytes, file: str = "<unknown>", mode: str = "exec") -> Any:
-    """Parse text like `ast.parse`. No other function may call `ast.parse`."""
+    """Parse Python code like `ast.parse`. All other code must call this in place of `ast.parse`."""
     with _PARSING:
         return ast.parse(text, file, mode)
 
 
 def text_of(source: str, node: ast.stmt) -> str:
-    """Return the source of a node, faster than `ast.get_source_segment`, which scans the whole source each time."""
+    """Return the source code of a node. It is faster than `ast.get_source_segment`, which scans the whole source."""
     assert node.end_lineno is not None
     lines = _lines(source)[node.lineno - 1 : node.end_lineno]
     lines[-1] = lines[-1].encode()[: node.end_col_offset].decode()
@@ -30,5 +30,5 @@ def text_of(source: str, node: ast.stmt) -> str:
 
 @lru_cache(maxsize=4)
 def _lines(source: str) -> list[str]:
-    """Split text into lines as the parser does. A form feed does not end a line."""
+    """Split source code into lines as the parser does: a form feed does not end a line."""
     return _LINE.findall(source)

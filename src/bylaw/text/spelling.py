@@ -1,4 +1,4 @@
-"""The common spellings of dates, amounts, numbers and other values, in text and in data."""
+"""The common spellings of dates, amounts, numbers and other values in text and data."""
 
 import json
 import re
@@ -14,11 +14,11 @@ from bylaw.text.identifier import is_word
 from bylaw.text.number import ONES, TENS, canonical
 
 _SPOKEN = 10_000
-"""Numbers up to this may be written out in words."""
+"""The largest number that may be written out in words."""
 _NEAR = 40
-"""How many characters around a month or a number may belong to the same date."""
+"""The maximum distance, in characters, from a month or number to other parts of the same date."""
 _IN_WORD = ascii_lowercase + digits + "._/:-"
-"""Characters that can be part of a word. At either end of a shortened text, a word may have been cut off."""
+"""Characters that can be part of a word. If a shortened text begins or ends with one, a word may have been cut off."""
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d)?\S*)?")
 
 
@@ -27,16 +27,16 @@ class Spelling:
         self.is_number = not isinstance(value, str)
         plain = value if isinstance(value, str) else canonical(value)
         self.folded = fold(plain)
-        # If underscores are kept, a value with spaces also matches its form with underscores, and vice versa.
+        # In text that keeps underscores, a value with spaces also matches its form with underscores, and vice versa.
         self._is_word = is_word(plain)
         forms = [self.folded, lowered(plain), self.folded.replace(" ", "_")]
-        # "250.00" states 250, although a number must normally not be part of a longer one.
+        # A number must not be part of a longer number, except that "250.00" states 250.
         forms += [f"{plain}.0", f"{plain}.00"] if plain.isdecimal() else []
         self._said = tuple(dict.fromkeys(forms))
         self.written: tuple[str, ...] = (plain,)
         if not plain.isascii() or '"' in plain or "\\" in plain or not plain.isprintable():
             self.written = tuple(dict.fromkeys((plain, *(_escaped(plain, ascii=flag) for flag in (False, True)))))
-        # The spellings of a number's integer part, and its fraction.
+        # The spellings of the integer part of a number, and its fraction.
         self._fraction, self._day = "", None
         if isinstance(value, str):
             self._parts, self._day = _date(plain)
@@ -45,29 +45,31 @@ class Spelling:
 
     @cached_property
     def runs(self) -> tuple[tuple[str, ...], ...]:
-        """For each kind of spelling, the runs of letters and digits. A matching text has all runs of one kind."""
+        """For each kind of spelling, its runs of letters and digits. A text that matches has all the runs of at least
+        one kind.
+        """
         if self.is_number:
             return tuple(runs_of(part.lstrip("-")) for part in self._parts)
         found = _DATE.fullmatch(self.written[0]) if self._parts else None
-        # In a date with dashes, the year and the day may be part of longer numbers, but the month may not.
+        # In a date with dashes, the year and the day may touch other digits, but the month may not.
         other = ((str(int(found[3])),), (found[3],), (found[2],)) if found is not None else ()
         return (runs_of(self.folded), *other)
 
     def said_in(self, words: str) -> bool:
-        """Whether folded text states the value in a common spelling, outside any longer word or number."""
+        """Whether normalised text states the value in a common spelling, not as part of a longer word or number."""
         if not self.is_number and any(self._stands(each, words) for each in self._said):
             return True
         return self._matches(words)
 
     def _stands(self, form: str, words: str) -> bool:
-        # A word may be part of "Hart/Smith" or "the 12-month plan". Addresses, ids and paths must match as a whole.
+        # A word may be part of "Hart/Smith" or "the 12-month plan". An address, id or path must match as a whole.
         return occurs(form, words) >= 0 if self._is_word else stands_whole(form, words)
 
     def is_written_out(self, words: str) -> bool:
         return self.is_number and not self._fraction and words in self._parts
 
     def held_in(self, words: str) -> bool:
-        """Like `said_in`, but the value may also be inside a longer word or number."""
+        """Like `said_in`, but the value may be part of a longer word or number."""
         return (not self.is_number and occurs(self.folded, words) >= 0) or self._matches(words)
 
     def stands_in(self, text: str) -> bool:
@@ -85,7 +87,7 @@ class Spelling:
         return False
 
     def _is_day_in(self, text: str) -> bool:
-        """Whether folded text names the date, with or without its year."""
+        """Whether normalised text names the date, with or without the year."""
         assert self._day is not None
         year, month, day = self._day
         for near in _around(self._parts, text):
@@ -107,7 +109,7 @@ def _around(parts: Sequence[str], text: str) -> Iterator[str]:
 
 
 def spell(value: Any) -> Spelling | None:
-    """Return the spellings of `value`. None for true, null, objects and empty text."""
+    """Return the spellings of `value`. None for booleans, null, objects and empty text."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value == "":
         return None
     return _spelling(value)
@@ -153,7 +155,7 @@ def _in_words(number: int) -> list[str]:
 
 
 def _is_said(whole: str, part: str, text: str) -> bool:
-    """Whether the text contains a number that is not part of a longer number. Trailing zeros are allowed."""
+    """Whether the text contains a number, not as part of a longer number. Trailing zeros are allowed."""
     here = text.find(whole)
     while here >= 0:
         end = here + len(whole)
@@ -181,10 +183,12 @@ def _is_said(whole: str, part: str, text: str) -> bool:
 _UNIT = re.compile(
     r"(?:[kmgt]i?b|[kmg]bps|kg|mg|km|cm|mm|ml|lbs?|oz|ft|hrs?|mins?|kwh|eur|usd|gbp|chf)(?!\w)", re.IGNORECASE
 )
-"""Matches a unit after a number, as in 0.5gb, but not `k` and `m`, which multiply the number."""
+"""Matches a unit that directly follows a number, as in 0.5gb. `k` and `m` are excluded, because they multiply the
+number.
+"""
 _CENTS = re.compile(r"[.,]\d\d(?!\w|[.,]\d)")
 _AFTER_LETTERS = re.compile(r"(?:^|[^\w.-])[a-z]{1,3}$", re.IGNORECASE)
-"""Matches a currency code directly before an amount, as in R500.00 and CHF12.50."""
+"""Matches a currency code that directly precedes an amount, as in R500.00 and CHF12.50."""
 
 
 def _begins(text: str, here: int) -> bool:
@@ -195,7 +199,7 @@ def _begins(text: str, here: int) -> bool:
 
 
 def _date(text: str) -> tuple[tuple[str, ...], tuple[int, int, int] | None]:
-    """Return the date, and parts of which any text with the date contains at least one."""
+    """Return the date, and parts such that every text with the date contains at least one of them."""
     match = _DATE.fullmatch(text)
     if match is None or not 1 <= int(match[2]) <= 12:
         return (), None

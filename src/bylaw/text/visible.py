@@ -1,4 +1,4 @@
-"""Makes untrusted text safe for a terminal. No character can then move the cursor or hide a line."""
+"""Makes untrusted text safe for a terminal, so that no character can move the cursor or hide a line."""
 
 import json
 import logging
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 
 def visible(text: str) -> str:
-    """Escape every invisible character except line breaks."""
+    """Return the text with every invisible character escaped, except line breaks."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() or each == "\n" else f"\\u{ord(each):04x}" for each in text)
@@ -29,7 +29,7 @@ def visible_json(data: Any, indent: int | None = None) -> str:
 
 
 def clean(text: str, most: int) -> str:
-    """Return a single visible line of at most `most` characters."""
+    """Return the text as one line without invisible characters, cut to `most` characters."""
     plain = visible(text[: most + 1]).replace("\n", "\\u000a")
     return plain if len(plain) <= most else plain[: most - 3] + "..."
 
@@ -40,7 +40,7 @@ class _Visible(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = visible(record.getMessage()), ()
         if record.exc_info:
-            # Handlers reuse `exc_text` if it has already been set.
+            # Handlers reuse `exc_text` if it is already set, so it must be escaped too.
             record.exc_text = visible("".join(traceback.format_exception(*record.exc_info)).rstrip("\n"))
         return True
 
