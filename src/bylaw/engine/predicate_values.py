@@ -124,10 +124,10 @@ class PredicateValues:
                     self._witnesses[name] = each.witness(ledger)
 
     def begin(self, step: int, events: Sequence[Event], made: CallRecord | None) -> None:
-        """Announce events for the rules. The ledger and the witnesses process them when needed, at the latest in
-        `finish`.
+        """Announce events for the rules. The ledger and the witnesses process them when needed or in `finish`.
 
-        If the first event is a judged call, `made` is its record.
+        A witness derives a predicate's value from the events, for example whether the user consented. If
+        the first event is a judged call, `made` is its record.
         """
         self._coming, self._first, self._taken, self._made = events, step, 0, made
 
@@ -253,7 +253,7 @@ class PredicateValues:
         return witness.question(act, self._record(act)) if isinstance(witness, ConsentWitness) else None
 
     def tell(self, predicate: Predicate, act: Act) -> Mapping[str, Any] | None:
-        """Return details about the value of a predicate at an act, or None if no witness has any."""
+        """Return details about the value of a predicate at an act, or None if there are none."""
         said = self.answered.get((predicate.name, act.step))
         if said is not None and said.value is not None and said.queries:
             told: dict[str, Any] = {"reason": "model", "holds": said.value}

@@ -52,8 +52,8 @@ class CriterionVerdict(Struct, frozen=True):
 def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionVerdict:
     """Return the verdict over all combinations of facts that only the user knows.
 
-    With `hangs_on_host`, a fact that only the host knows is unknown. The call is then a near-miss
-    only if the ground truth certainly permits it.
+    With `hangs_on_host`, a fact that only the host knows is unknown. The call is then a near-miss only if the ground
+    truth certainly permits it.
     """
     if len(cells) == 1:
         return _rule_of_one(cells[0].evidence, cells[0].world, cells[0].missing)
