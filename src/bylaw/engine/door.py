@@ -212,7 +212,7 @@ def is_of_one(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Compare two values. Unlike `==`, this distinguishes the customer `1` from `True`."""
+    """Whether two values are equal. Unlike `==`, this distinguishes the customer `1` from `True`."""
     return one == other and isinstance(one, bool) is isinstance(other, bool)
 
 

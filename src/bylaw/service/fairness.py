@@ -1,4 +1,4 @@
-"""Schedules tenants fairly in one event loop. Large or slow work runs in a separate thread."""
+"""Schedules the work of several tenants fairly in one event loop. Large or slow work runs in a separate thread."""
 
 import asyncio
 import time

@@ -38,7 +38,7 @@ class BadRequest(BylawError):
 
 
 class Event(Struct, frozen=True, forbid_unknown_fields=True):
-    """An event: exactly one of `user`, `agent`, `result` and `messages` is set."""
+    """An event. Exactly one of `user`, `agent`, `result` and `messages` must be set."""
 
     user: str | UnsetType = UNSET
     agent: str | UnsetType = UNSET

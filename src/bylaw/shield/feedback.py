@@ -13,7 +13,8 @@ from bylaw.trace.event import IS_DONE, MAY_BE_DONE, NOT_DONE, LookedUp
 _LINE = re.compile(r"^\S+\.py:\d+: ")
 _WORD = re.compile(r"\w+")
 _QUOTED = 600
-"""The maximum length of quoted policy sentences, in characters. The first sentence is always complete."""
+"""The maximum total length of the quoted policy sentences, in characters. The most similar one is always quoted whole.
+"""
 FAULT = "an internal error in the shield"
 OPENING: dict[Answer, str] = dict(zip(("deny", "look_up", "ask"), NOT_DONE, strict=True))
 SHOW = (

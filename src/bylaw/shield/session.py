@@ -153,7 +153,7 @@ class LiveSession:
     ) -> Decision:
         """Decide whether the agent may make a call now. A call that is not allowed is recorded as refused.
 
-        `agent` names an inner agent that makes the call and has seen only its own results.
+        `agent` names the sub-agent, if one makes the call. A sub-agent has seen only its own results.
         """
         return self._settle(self._asking(tool, arguments, id, time=time, agent=agent))[0]
 
