@@ -49,7 +49,7 @@ class Gate(Struct, frozen=True):
 
     @property
     def _names_limits(self) -> bool:
-        """Whether an exceeded limit makes the run fail: calls over a limit count as violations."""
+        """Whether exceeding a limit makes the run fail, as violations do. Calls that exceed a limit are violations."""
         return not self.verdicts.isdisjoint(("rule", "violation"))
 
     def _is_severe(self, severity: str) -> bool:
@@ -94,7 +94,7 @@ class Comparison(Struct, frozen=True):
 
 
 class Standings(Struct, frozen=True):
-    """The state of each finding in an audit: waived, still flagged or new. A finding in neither collection is new."""
+    """The state of each finding in an audit. A finding that is neither in `waived` nor in `known` is new."""
 
     compared: bool = False
     known: Container[str] = frozenset[str]()
@@ -105,7 +105,7 @@ class Standings(Struct, frozen=True):
 
 
 class Baseline(Struct, frozen=True):
-    """The findings of an earlier audit. Keyed by criterion and id, because the new audit may use another criterion."""
+    """The findings of an earlier audit, keyed by criterion and id. The new audit may use another criterion."""
 
     folder: Path
     findings: dict[Criterion, dict[str, Finding]]

@@ -147,7 +147,7 @@ class Batch(Struct, frozen=True, kw_only=True):
 
     @property
     def written(self) -> Literal["jsonl", "parquet", "both"]:
-        """The output format. With `--update`, the default is Parquet."""
+        """The output format. With `--update`, `jsonl` becomes `parquet`, because only tables can be updated."""
         return "parquet" if self.update and self.format == "jsonl" else self.format
 
     @property

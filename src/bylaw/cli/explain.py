@@ -397,7 +397,7 @@ class _Explanation(Struct, frozen=True):
             self._say(2, said, "magenta")
 
     def _asked(self, lookup: dict[str, Any]) -> str:
-        """Return why the agent's look-up did not show the fact. Return an empty string if the agent made no look-up."""
+        """Return why the agent's look-up did not show the fact, or an empty string if it was never made."""
         wanted = {name: str(value) for name, value in lookup["args"].items()}
         told = ""
         for asked_at, event in enumerate(self.events[: self.step]):

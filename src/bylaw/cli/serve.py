@@ -113,7 +113,7 @@ def serve_command(
         print(warning, flush=True)
     kept = anchors or beside(store)
     if "://" not in store and kept.resolve().parent == Path(store).expanduser().resolve().parent:
-        # Do not store anchors next to the log, because anyone who can write to the log could forge them.
+        # Warn about anchors next to the log, because anyone who can write to the log could also forge them.
         print(f"warning: the anchors in {kept} are next to the log; keep them elsewhere with --anchors", flush=True)
     board, last, failing = Board(workers) if workers > 1 else None, LastWriter(), Failing()
     # Share the secret between all workers, so that each worker accepts every session.

@@ -96,7 +96,7 @@ def said(value: Any, limit: int = 300) -> Markup:
 
 
 def marked(value: Any, limit: int = 300) -> Markup:
-    """Return `said` for a reason or sentence, but with Markdown code and bold text rendered."""
+    """Return a reason or sentence as `said` does, but render code and bold text in Markdown."""
     text = _cut(value, limit)
     parts: list[Markup] = []
     end = 0
@@ -108,7 +108,7 @@ def marked(value: Any, limit: int = 300) -> Markup:
 
 
 def seen(text: str) -> Markup:
-    """Return `said` without isolation, for an element that has no other content."""
+    """Return text as `said` does, but without isolation. Use this only for an element without other content."""
     parts: list[Markup] = []
     for hidden, run in groupby(text, key=lambda each: "" if _is_seen(each) else each):
         whole = "".join(run)
@@ -144,9 +144,9 @@ def as_json(data: Any) -> Markup:
 
 
 def in_path(name: str) -> str:
-    """Return the name of a conversation for use at the end of a URL.
+    """Return the name of a conversation for the end of a URL.
 
-    It is escaped, because a browser would read `..` as the parent folder.
+    A name such as `..` gets a slash in front, because a browser would read it as the parent folder.
     """
     start = "/" if name in (".", "..") or name.startswith("/") else ""
     return quote(start + name, safe="", errors="replace")

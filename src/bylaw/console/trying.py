@@ -355,7 +355,7 @@ def audit_bench(view: View) -> Workbench:
 def service_bench(service: ServiceLog) -> Workbench:
     """Return a service's pack and its recent conversations.
 
-    The pages cannot edit this pack, because the files in its folder may be newer than the loaded pack.
+    The pages cannot edit this pack. The files in its folder may be newer than the loaded pack.
     """
     root, layout = service.pack.root, {"layout": "service.html", "pack": service.pack}
     backtests = Backtests(partial(_past_of_service, service), keeps=KEEPS)

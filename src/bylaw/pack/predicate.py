@@ -192,7 +192,7 @@ class Predicate(Struct, frozen=True):
     def names(self, tool: str, effect: str) -> bool:
         """Whether the predicate applies to calls of a tool.
 
-        It may name the tool or its effect, or apply to any call.
+        It names the tool or its effect, or applies to any call.
         """
         if self.code is not None:
             return any(f"{quote}{tool}{quote}" in self.code.text for quote in "\"'")

@@ -219,7 +219,7 @@ class RulesReader:
         for rule in found.rules:
             weighed = replace(rule, weight=float(weights.get(rule.name, rule.weight)))
             if rule.name not in weights and rule.denies_alone(found.eps) and not rule.denies_alone(eps):
-                # `eps` was lowered because of labels for other rules, which must not weaken this rule.
+                # Labels for other rules may have lowered `eps`. This must not weaken the present rule.
                 weighed = replace(rule, weight=denying_weight(threshold_of(eps)))
             rules.append(weighed)
         return replace(found, rules=tuple(rules), eps=eps)

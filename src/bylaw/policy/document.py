@@ -514,10 +514,7 @@ class Clock(Struct, frozen=True):
 
     @property
     def by_day(self) -> str:
-        """The time, for use in examples.
-
-        If the document states only a date, use 10:00 on that date, which is in working hours.
-        """
+        """The time. If the document states only a date, this is 10:00 on that date, which is in working hours."""
         return self.now.replace("T00:00:00", "T10:00:00")
 
 

@@ -141,7 +141,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     world: Scalar = ""
     criterion: Criterion = "determined"
     document: Scalar | list[Scalar] | WrittenDocument | None = None
-    """A file, a folder of files, or a list of both. A document that is kept elsewhere has its own form."""
+    """A file, a folder of files, or a list of both. For a document that is kept elsewhere, a `WrittenDocument`."""
     variants: list[Variant] = []
     about: dict[str, Scalar] = {}
     shield: Postures = Postures()

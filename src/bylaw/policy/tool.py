@@ -122,7 +122,7 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
     inside: bool | Literal["unknown"] | None = None
     """Whether every path is inside `root`."""
     ordinary: bool | None = None
-    """Whether every file that the call reads or changes is named explicitly and has an `ordinary` name."""
+    """Whether every file whose contents the call reads or changes is named explicitly and has an `ordinary` name."""
     settings: bool | None = None
     """Whether the call may change one of the files under `settings` in tools.yaml."""
     runs: bool | None = None
@@ -205,9 +205,9 @@ class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
     otherwise: dict[str, Scalar] = {}
     """For each tool with actions, the answer to a call that performs no declared action."""
     unread: dict[str, list[Scalar]] = {}
-    """For each tool with actions, the arguments that do not affect what a call does."""
+    """For each tool with actions, the harmless arguments. They do not affect which actions a call performs."""
     secrets: dict[str, list[Scalar]] = {}
-    """For each tool, the arguments that may contain a secret. If a value looks like a secret, the call is undecided."""
+    """For each tool, the arguments that may contain a secret. If one seems to, the call matches no action."""
     ordinary: list[Scalar] = []
     """Patterns for the names of files whose contents are harmless, such as `*.py`."""
     settings: list[Scalar] = []
@@ -235,7 +235,7 @@ class Tool(Struct, frozen=True):
     """The facts that a write makes outdated. None if the pack does not declare them."""
     effects: tuple[WrittenEffect, ...] = ()
     refused: str = ""
-    """A pattern for a text result which shows that the call was not accepted."""
+    """A pattern for text results which show that the call was not accepted."""
     also_called: tuple[str, ...] = ()
     """Words for the tool's action that are not in the tool's name."""
     others: Any = False
@@ -276,7 +276,7 @@ class Tool(Struct, frozen=True):
     def trusts(self, field: str) -> bool:
         """Whether a result field comes from the system.
 
-        Without `field`, whether a result that has no fields does. If any field is `content`, text without fields
+        If no field is given, whether a result without fields does. If any field is `content`, text without fields
         counts as `content`, because it is unknown which of its parts are.
         """
         if not field and "content" in self.trust.values():

@@ -51,7 +51,7 @@ class Behaviour:
         self.unchanged = 0
         self.empty = 0
         self.definitions: set[tuple[EffectHint, ...]] = set()
-        """Evidence from recorded definitions. There are several only if the definition changed."""
+        """Evidence from each recorded definition of the tool. Most tools have only one definition."""
 
 
 def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Guess:

@@ -150,9 +150,9 @@ HabitReason = Literal["keyed", "shows", "belongs", "distinctive"]
 
 _NUMBER = re.compile(r"(\d{1,30})")
 _USUAL = 0.5
-"""The minimum share of writes that must come after a look-up of an id for the look-up to be usual."""
+"""The minimum share of writes that come after a usual look-up of an id in their arguments."""
 _BELONGS = 0.9
-"""The minimum lower bound of this share for a look-up of records that only refer to the id."""
+"""The minimum lower bound of the share of writes after a usual look-up of records that only refer to an id."""
 _ADDS = 0.1
 """The minimum increase in the share of covered writes for which an alternative look-up is added."""
 _OFTEN_ENOUGH = 0.1

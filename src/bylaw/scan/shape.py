@@ -58,7 +58,7 @@ class SeenValues:
 
     @property
     def type(self) -> FieldType:
-        """The type that all values have, or `string` if there is none."""
+        """The type that fits all values, or `string` if there is none."""
         seen = {kind for kind in self.types if kind != "null"}
         if seen == {"integer", "number"}:
             return "number"

@@ -20,7 +20,7 @@ Party = Literal["user", "agent"]
 NOT_DONE = ("Not done yet: not allowed", "Not done yet: look this up first", "Not done yet: ask first")
 """The start of the result that a shield returns for a call that was refused before its execution."""
 MAY_BE_DONE, IS_DONE = "May have been done", "Done"
-"""The start of the result that a shield returns for a repeated call."""
+"""The start of the result that a shield returns for a repeated call: it may have been executed, or it was."""
 HOOK = r"PreToolUse:\S+ hook error: "
 """The start of the message that the Claude agent receives if a hook blocked a call."""
 _HOOK = re.compile(HOOK)

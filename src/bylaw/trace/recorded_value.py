@@ -117,9 +117,9 @@ def read_json(recorded: Any) -> Any:
 NOT_CAPTURED = "arguments were not captured"
 EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
-"""Numbers outside this range cannot be seconds. They are milliseconds, microseconds, nanoseconds or invalid."""
+"""Numbers outside the range from `EARLIEST` to this value cannot be seconds, but may be a smaller unit."""
 RECENT = datetime(1990, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp()
-"""The range of plausible seconds. A larger number is read in the smaller unit that brings it into this range."""
+"""The range of plausible seconds. A larger number is read as milliseconds or microseconds in this range."""
 _FIGURES = 16
 """The number of digits of a time in microseconds."""
 TEXTS = frozenset(("text", "input_text", "output_text", "refusal"))

@@ -229,7 +229,7 @@ class Transcript:
         return steps
 
     def _pair(self, id: str, tool: str, by: Party) -> int | None:
-        """Return the earliest unanswered call of the latest turn.
+        """Return the call that a result belongs to: the earliest unanswered call of the latest turn.
 
         The call is matched by id or, if the result has no id, by order and tool. A second result for an id belongs to
         no call. A result with an unknown id belongs to a call only if exactly one call has no id.

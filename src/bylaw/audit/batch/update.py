@@ -48,7 +48,7 @@ class HeldLog(Struct):
     """A log whose conversations are in the tables."""
 
     stamp: tuple[int, str] | None
-    """The file's size and digest when it was read. None if a part was skipped, so the next run reads it again."""
+    """The file's size and its time or storage tag when read. None if a part was skipped and must be read again."""
     read: str
     """The day on which the log was read."""
     first: int
@@ -149,7 +149,7 @@ def _mark(request: Request, examiner: Examiner) -> str:
 def commit(made: Path, out: Path) -> None:
     """Replace the tables and the state.
 
-    If the process is killed meanwhile, `recover` restores a consistent set of files.
+    If the process is killed meanwhile, `recover` finishes the replacement or restores the old tables.
     """
     os.replace(made, out / _NEXT)
     if (out / FOLDER).exists():
@@ -159,7 +159,7 @@ def commit(made: Path, out: Path) -> None:
 
 
 def recover(out: Path) -> None:
-    """Finish or undo the replacement of tables that a killed run left incomplete."""
+    """Finish or undo the replacement of tables, if a run was killed during it."""
     for left in (_NEXT, _BEFORE):
         if (out / left).exists() and not (out / FOLDER).exists():
             os.replace(out / left, out / FOLDER)

@@ -39,7 +39,7 @@ from bylaw.errors import UsageError
 from bylaw.pack import CRITERIA, Criterion
 
 TEXT = 20_000
-"""The maximum length of a message or result in the report. `bylaw explain` shows the full text."""
+"""The maximum length of a message or result in the report. To see the full text, run `bylaw explain`."""
 BRIEF = 400
 """The maximum length of a message in a very long conversation, except messages that a finding refers to."""
 CONVERSATION = 1_000_000

@@ -197,7 +197,7 @@ class Index:
         return next(iter(self.findings(top, limit=1)), None)
 
     def following(self, wanted: Wanted, row: FindingRow) -> FindingRow | None:
-        """Return the next matching finding: first with the same reason, then with the next reason, then from the top.
+        """Return the matching finding to show next: one with this finding's reason, with the next reason, or the first.
 
         Calls that depend on the same answer of the customer count as one finding.
         """

@@ -38,7 +38,7 @@ _RESPOND = "respond"
 
 
 class WrittenAction(Struct):
-    """The agent's text, after the mark."""
+    """The JSON that the agent writes after `Action:`."""
 
     name: str
     arguments: dict[str, object]
@@ -158,7 +158,7 @@ class Info(Struct):
 
 
 class TauResults(Struct):
-    """A tau2 file. Simulations are decoded one by one, because they may be separate files in a folder."""
+    """A tau2 file. Its simulations are decoded one by one. They may also be separate files in a folder."""
 
     simulations: list[Raw] | None = None
     info: Info | None = None
