@@ -170,7 +170,7 @@ class Store:
                 yield rule.as_finding(severity)
 
     def log_places(self) -> dict[str, LogPlace]:
-        """Return where in the logs each conversation with findings is."""
+        """Return the location in the logs of each conversation with findings."""
         return {place.trajectory: place for place in map(_places.decode, self.raw(CONVERSATIONS))}
 
     def find(self, wanted: str) -> tuple[str, int | None]:

@@ -159,7 +159,7 @@ class Predicate(Struct, frozen=True):
     is_about_act: bool = True
     """Whether the predicate is about the act itself, not about earlier events."""
     consent: str = ""
-    """For `consented`: what is required, which is `card`, `told` or `requested`."""
+    """For `consented`: the required kind of consent, which is `card`, `told` or `requested`."""
     terms: Terms = Terms()
     """For `consented`: the arguments that the user must have been shown."""
     words: CardWords = CardWords()

@@ -31,7 +31,7 @@ _OneLine.add_representer(str, _text)
 
 
 _Quick: Any = type("_Quick", (getattr(yaml, "CSafeDumper", _Plain),), {"ignore_aliases": _Plain.ignore_aliases})
-"""The C version of this dumper, which is faster, or None if PyYAML lacks it."""
+"""The C version of this dumper, which is faster. If PyYAML lacks it, this is the Python version."""
 
 
 def dump(data: Any) -> str:
