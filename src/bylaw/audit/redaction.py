@@ -43,7 +43,7 @@ class Pseudonyms:
         return "p-" + hashlib.blake2b(text.encode("utf-8", "replace"), key=self._key, digest_size=5).hexdigest()
 
     def unquoted(self, text: str) -> str:
-        """Replace the quoted values in a message."""
+        """Return the message with `...` in place of each quoted value."""
         return _QUOTED.sub("...", text)
 
     @property

@@ -1,4 +1,4 @@
-"""The command `bylaw proxy` decides every tool call between an MCP client and an MCP server."""
+"""The command `bylaw proxy` decides on every tool call between an MCP client and an MCP server."""
 
 import ipaddress
 import shutil

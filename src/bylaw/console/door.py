@@ -194,7 +194,7 @@ class Door:
         await self._behind(scope, receive, guarded)
 
     def _wrong_place(self, request: Request) -> str:
-        """Return why a request's headers are refused. Return an empty string if they are not."""
+        """Return why a request's headers are refused, or an empty string if they are accepted."""
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or not (_LOOPBACK.fullmatch(hosts[0]) or hosts[0].lower() in self._hosts):
             return "unrecognised Host header"

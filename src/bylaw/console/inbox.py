@@ -88,7 +88,7 @@ class InboxPages(ServicePages):
 
     @shown("/inbox/cards")
     def cards(self, asked: Asked) -> Response:
-        """Return only the cards, with which the page refreshes itself."""
+        """Return the cards without the rest of the page. The page requests them to refresh itself."""
         return self._page("inbox_cards.html", asked, **self._values(asked), done=None)
 
     @changed("/inbox/answer")

@@ -126,7 +126,7 @@ def run_cases(
 def run_case(
     pack: Pack, body: WrittenCase, place: str, coverage: dict[str, set[int]] | None = None
 ) -> CaseResult | BylawError:
-    """Run one case. If the case cannot be run as written, return or raise `CaseError`."""
+    """Run one case. If the case cannot be run as written, return a `CaseError`."""
     try:
         if body.rule is not None:
             return _rule_case(pack, str(body.rule), body, place)

@@ -230,7 +230,7 @@ def _said(part: dict[str, Any]) -> str | None:
 
 
 def plain_text(content: Any) -> str:
-    """Return the text of a message. The content may have any form."""
+    """Return the text of a message, whose content may be text, a part or a list of parts."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):

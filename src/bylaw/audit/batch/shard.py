@@ -203,7 +203,7 @@ HELD = 2000
 """The maximum number of conversations in memory before their rows are written."""
 ENTRY = "entry.json"
 EXAMINED = "examined.pickle"
-"""Conversations to write as JSON lines."""
+"""The file in a shard's folder that contains the conversations to write as JSON lines."""
 
 
 class Job(Struct, frozen=True):

@@ -189,7 +189,7 @@ class WordList:
         self._positions: dict[str, int] = {}
 
     def of(self, word: str) -> int:
-        """Return the position of a string. A new string is added."""
+        """Return the position of a string, adding the string if it is new."""
         if word not in self._positions:
             self._positions[word] = len(self.list)
             self.list.append(word)

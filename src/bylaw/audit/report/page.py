@@ -177,7 +177,7 @@ def _rows(table: JsonRecord, criterion: Criterion) -> list[JsonRecord]:
 
 
 def _pairs(counts: JsonRecord) -> list[list[Any]]:
-    """Return pairs, because a key such as `__proto__` is special in a JavaScript object."""
+    """Return a mapping as pairs, because a key such as `__proto__` is special in a JavaScript object."""
     return [[name, count] for name, count in islice(counts.items(), ROWS)]
 
 

@@ -325,7 +325,7 @@ _CLASSES = {"Human": "human", "AI": "ai", "Tool": "tool", "System": "system", "F
 
 
 class Extra(Struct):
-    """The fields of a message in the provider's format."""
+    """The fields of a LangChain message that are in the provider's own format."""
 
     tool_calls: list[ToolCall] | None = None
     function_call: Function | None = None

@@ -27,7 +27,8 @@ T = TypeVar("T")
 def attempt(what: str, make: Callable[[], T], outline: Callable[[], dict[str, Any]]) -> "T | Generation | str":
     """Build a model call or a tool run from a span.
 
-    If the span is unreadable, return a model call with the error, or only the error.
+    If the span is unreadable, return a model call that contains the error. If the span's outline is unreadable too,
+    return only the error.
     """
     try:
         return make()
