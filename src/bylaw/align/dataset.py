@@ -476,7 +476,8 @@ def build_from_logs(
 ) -> Path:
     """Make sets from suitable recorded conversations. Return the path of the data card.
 
-    `auditor` says which conversations are flagged or undecided. By default, they are audited here, without a world.
+    `auditor` says which conversations are flagged or undecided. By default, they are audited here, without a
+    ground-truth database.
     """
     held = pack_named(pack)
     audited = auditor or FreshAudit(pack)

@@ -147,7 +147,7 @@ def endpoint(address: str, model: str) -> Generate:
 
 
 def as_chat(message: ChatMessage) -> tuple[Any, str]:
-    """Return the role and content of a message. Tool results become user messages, as calls are plain text."""
+    """Return the role and content of a message. Tool results become user messages, because calls are ordinary text."""
     if message["role"] == "tool":
         return "user", f"<tool_response>\n{message['content']}\n</tool_response>"
     return message["role"], message["content"]

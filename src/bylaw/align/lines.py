@@ -52,7 +52,7 @@ def read_turn(line: bytes, place: str) -> Turn:
 
 
 def _side(found: dict[str, Any], name: str, words: str, kind: type[_Words]) -> ToolCall | _Words:
-    """Return a call, or the value that stands for a text, from this part of the line."""
+    """Return the call in this part of the line, or the value that represents a text."""
     if ("tool" in found) == (words in found):
         many = "both" if words in found else "neither"
         raise msgspec.ValidationError(

@@ -1,7 +1,7 @@
 """Builds the system message: the agent's role, the instructions for tool calls, the tool list, and optionally the
 policy.
 
-The message lists one tool per line, and calls are JSON in plain text. Small models handle this better than an
+The message lists one tool per line, and calls are written as JSON text. Small models handle this format better than an
 unfamiliar native tool format.
 """
 

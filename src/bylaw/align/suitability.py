@@ -1,7 +1,7 @@
 """Decides which recorded conversations are suitable for learning, using an audit and the faults in their calls.
 
-The audit runs here, with an optional world, or is read from an earlier audit's folder. Flagged and undecided
-conversations are distinguished, because only a flagged conversation is known to contain a violation.
+The audit runs here, optionally with a ground-truth database, or is read from an earlier audit's folder. Flagged and
+undecided conversations are distinguished, because only a flagged conversation is known to contain a violation.
 """
 
 from collections.abc import Mapping, Sequence

@@ -29,7 +29,9 @@ from bylaw.trace import Trajectory
 Case = dict[str, Any]
 
 _WORTH = 0.8
-"""A case is stored as a variation of another case only if this shortens it to at most this fraction of its length."""
+"""The maximum length of a variation as a fraction of the full case. If a variation would be longer, the case is stored
+in full.
+"""
 
 
 def compacted(cases: Sequence[Case]) -> list[Case]:

@@ -117,7 +117,7 @@ class Form:
             self.items.merge(other.items)
 
     def __str__(self) -> str:
-        """Describe the form in the notation of `schema_text`, and say where a value may be null."""
+        """Return the form in the notation of `schema_text`, with a note for each value that may be null."""
         if self.items is not None:
             return f"[{self.items}, ...]" if self.items.values.count else "[]"
         if self._is_table:

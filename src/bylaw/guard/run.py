@@ -106,7 +106,7 @@ NOW = Fact("context", (), "now")
 HISTORY = Fact("context", (), "history")
 """Reported as missing if part of the conversation is unknown."""
 UNCOUNTED = "done()"
-"""The name of the entity in a fact that stands for an unknown count."""
+"""The name of the entity in a fact that represents an unknown count."""
 REQUEST = Fact("request", (), "allows")
 """The fact that states whether the user wants a call outside the request."""
 _TRACED = Field("provenance", "object")

@@ -316,8 +316,8 @@ def _with_trusted_keys(known: Sequence[Mark], given: Sequence[Mark]) -> tuple[li
 
 
 def _gap_before_strangers(given: Sequence[Mark]) -> int | None:
-    """Return the position of the gap in a history without known messages. There is no gap if its only user message is
-    new.
+    """Return the position of the gap in a history without known messages. There is no gap if it has a single user
+    message, with no agent message before it.
     """
     users = [at for at, mark in enumerate(given) if mark.by == "user"]
     if not users:

@@ -64,7 +64,7 @@ def learn(
 
 
 def _raise_unspoken(examples: Sequence[LabelledAct], theta: list[float], threshold: float) -> None:
-    """Raise weights until each rule denies a call alone, unless the labels contradict this.
+    """Raise weights until each rule denies a call on its own, unless the labels contradict this.
 
     The loss gives little weight to a rule that is never broken, or that is broken only together with other rules,
     although such a rule may be important. A weight is raised only if this does not reduce the number of correctly
@@ -126,7 +126,7 @@ class LabelledActs:
 
 
 def accuracy(examples: Sequence[LabelledAct], theta: Sequence[float], threshold: float = 0.0) -> float:
-    """Return the share of examples on the right side of the threshold, ignoring rounding errors."""
+    """Return the share of examples on the correct side of the threshold, ignoring rounding errors."""
     right = sum((z(each, theta) >= threshold - 1e-9) == each.safe for each in examples)
     return right / len(examples)
 
@@ -183,5 +183,5 @@ def descend_paper(
 
 
 def worst_leans(acts: Iterable[Sequence[float]]) -> tuple[float, ...]:
-    """Combine the acts of a trajectory into one example with the lowest value of each rule."""
+    """Combine the acts of a trajectory into one example, in which each rule has its lowest value."""
     return tuple(min(column) for column in zip(*acts, strict=True))

@@ -1,8 +1,8 @@
-"""Letters (the distinct inputs to a formula at one step) and truth tables.
+"""Letters, which are the distinct inputs to a formula at one step, and truth tables.
 
-The leaves of a formula are its largest parts without temporal operators. The rest is the temporal skeleton. A letter is
-one possible vector of leaf values, stored as bits. Formulas with the same skeleton and possible letters share an
-automaton, even if their predicates have different names.
+The leaves of a formula are its largest subformulas without temporal operators. The rest of the formula is its temporal
+skeleton. A letter is one possible vector of leaf values, stored as bits. Formulas with the same skeleton and possible
+letters share an automaton, even if their predicates have different names.
 
 A truth table gives the value of a rule at one act as a Boolean function of predicates. A propositional rule has one
 table. A temporal rule has one table per act, which says whether the values at the act permanently violate the rule.
@@ -35,11 +35,15 @@ from bylaw.rule.formula import (
 MOST_ATOMS = 16
 
 Keeps = Callable[[Mapping[str, bool]], bool | None]
-"""Whether an act with these values complies with a rule, given the state of its monitor. None if unknown."""
+"""Returns whether an act with these values complies with a rule, given the state of the rule's monitor. None if this is
+unknown.
+"""
 
 
 class TruthTable(msgspec.Struct, frozen=True):
-    """A Boolean function. `values[i]` is its value if each predicate `atoms[j]` has the value of bit j of i."""
+    """A Boolean function. `values[i]` is the function's value if each predicate `atoms[j]` has the value of bit `j` of
+    `i`.
+    """
 
     atoms: tuple[str, ...]
     values: bytes
@@ -49,7 +53,7 @@ class TruthTable(msgspec.Struct, frozen=True):
 
 
 def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTable:
-    """Return the truth table of a propositional formula over `names`. The default is its own predicates.
+    """Return the truth table of a propositional formula over `names`, which default to the formula's own predicates.
 
     `ALWAYS f` is treated as `f` at the current act.
     """
@@ -62,7 +66,9 @@ def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTab
 
 
 def truth_bits(formula: Formula, names: Sequence[str], known: Mapping[str, bool] = {}) -> int:
-    """Return the truth table of a propositional formula over `names`, as bits, given the other predicates."""
+    """Return the truth table of a propositional formula over `names` as bits. All other predicates of the formula must
+    be given.
+    """
     full = (1 << (1 << len(names))) - 1
     patterns = {name: full if value else 0 for name, value in known.items()}
     patterns |= {name: _pattern(j, full) for j, name in enumerate(names)}
@@ -70,7 +76,9 @@ def truth_bits(formula: Formula, names: Sequence[str], known: Mapping[str, bool]
 
 
 def condition(formula: Formula, known: Mapping[str, bool]) -> Formula:
-    """Replace the known predicates by their values and simplify. The result may still be a tautology."""
+    """Replace the known predicates by their values, and simplify. The resulting function may still be constantly
+    true.
+    """
     match basic(formula):
         case Atom(name):
             return Constant(known[name]) if name in known else formula
@@ -103,7 +111,7 @@ def _joined(kind: type[And] | type[Or], left: Formula, right: Formula, *, absorb
 def chosen_table(name: str, tables: Sequence[TruthTable]) -> TruthTable:
     """Return the table of a rule whose monitor may be in several states.
 
-    New predicates `name@0`, `name@1`, ... select the state. Their values are always unknown.
+    New predicates `name@0`, `name@1`, ... select the state, so their values are always unknown.
     """
     first = tables[0]
     if all(table == first for table in tables):
@@ -113,18 +121,21 @@ def chosen_table(name: str, tables: Sequence[TruthTable]) -> TruthTable:
     count = (len(tables) - 1).bit_length()
     names = (*first.atoms, *(f"{name}@{i}" for i in range(count)))
     _limit(names)
-    # Extra combinations repeat the last state. The bounds stay the same, and the weights stay nearly uniform.
+    # Combinations that select no state repeat the last state. The bounds stay the same, and the weights stay nearly
+    # uniform.
     chosen = [tables[min(i, len(tables) - 1)].values for i in range(1 << count)]
     return TruthTable(names, b"".join(chosen))
 
 
 def lost(name: str, action: str) -> TruthTable:
-    """Return the table of a rule whose monitor is lost. Its value is unknown with and without the action."""
+    """Return the table of a rule whose monitor has given up. The rule's value is unknown with and without the
+    action.
+    """
     return TruthTable((action, f"{name}@0", f"{name}@1"), bytes((0, 0, 1, 0, 0, 1, 1, 1)))
 
 
 class ActValues(msgspec.Struct, frozen=True):
-    """The known predicates of an act if the action is taken, and the differences if it is not."""
+    """The known predicates of an act if the action is taken, and the values that differ if it is not taken."""
 
     action: str
     taken: Mapping[str, bool]
@@ -133,7 +144,8 @@ class ActValues(msgspec.Struct, frozen=True):
     def table(self, name: str, names: Sequence[str], states: Sequence[Keeps]) -> TruthTable:
         """Return the table of the rule over the action and the unknown predicates in `names`.
 
-        `states` has one function per possible state of the monitor, which says whether an act complies with the rule.
+        `states` has one function for each possible state of the monitor. The function says whether an act complies with
+        the rule.
         """
         open = tuple(each for each in names if each not in self.taken)
         if not states or len(open) + len(states).bit_length() + 1 >= MOST_ATOMS:
@@ -160,7 +172,7 @@ def _limit(names: Sequence[str]) -> None:
 
 @lru_cache(maxsize=256)
 def _pattern(j: int, full: int) -> int:
-    """Return the integer in which bit i is bit j of i."""
+    """Return the integer in which each bit `i` equals bit `j` of the number `i`."""
     block = 1 << j
     return full // ((1 << block) + 1) << block
 
@@ -228,7 +240,9 @@ def alphabet(formula: Formula) -> Alphabet:
 
 
 def possible_letters(leaves: Sequence[Formula], known: Mapping[str, bool | None]) -> tuple[tuple[int, ...], bool]:
-    """Return the letters that the known predicates allow (none if too many), and whether the list is exact."""
+    """Return the possible letters, given the known predicates, and whether the list is exact. The list is empty if
+    there are too many.
+    """
     if known:
         settled = {name: value for name, value in known.items() if value is not None}
         leaves = [condition(leaf, settled) for leaf in leaves]
