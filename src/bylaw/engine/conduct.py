@@ -87,7 +87,7 @@ HEARD = frozenset(("said", "returned"))
 """Sources whose predicates search the events before the turn. The result is the same for all acts of the turn."""
 
 MEMO = 4096
-"""The maximum number of entries in the cache of act kinds. The cache is then cleared."""
+"""The number of entries at which the cache of act kinds is cleared."""
 
 
 class AgentTurn(Struct):
@@ -98,7 +98,7 @@ class AgentTurn(Struct):
     serial: int = 0
     heard: tuple[Message, ...] = ()
     answered: tuple[Result, ...] = ()
-    """Messages and results since the agent's previous turn."""
+    """`heard` and `answered` contain the messages and results since the agent's previous turn."""
     found: dict[str, bool | None] = {}
     """Results of searches through the events before the turn. All acts of the turn share them."""
     sayings: tuple[Message, ...] = ()

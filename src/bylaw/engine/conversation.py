@@ -388,7 +388,7 @@ class Conversation:
         withhold_old(script.events, start, self._asked_about if known.is_sure and not known.may_be_old else None)
 
     def _decide_on(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
-        """Add a call to the turn of the last message. If the message lacks the call, its own calls have run."""
+        """Add a call to the turn of the last message. If the message lacks it, the message's calls have run."""
 
         def is_meant(call: Call) -> bool:
             return call.id == id if id and call.id else (call.tool, call.arguments) == (tool, arguments)

@@ -41,7 +41,7 @@ class CardFact(Struct, frozen=True):
     listed.
     """
     unnamed: frozenset[str] = frozenset()
-    """Entities whose keys, for the expression's look-ups, are not arguments of the call."""
+    """Entities that the expression looks up by a key that is not an argument of the call."""
 
 
 Expression = Callable[[Mapping[str, Any]], Any]
@@ -62,7 +62,7 @@ class Change(Struct, frozen=True):
     by_result: bool = False
     """Whether the result names the changed entities. Until it arrives, any entity of that kind may change."""
     is_through: bool = False
-    """Whether the entity is identified by a field of another entity. If it is unknown, any entity may change."""
+    """Whether a field of another entity identifies the entity. If that field is unknown, any entity may change."""
     when: Expression | None = None
     """The condition under which the entity changes. None means always."""
     set: dict[str, tuple[str, Getter]] = {}

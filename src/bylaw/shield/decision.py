@@ -80,7 +80,7 @@ class Ground(Struct, frozen=True, omit_defaults=True):
     then recorded as an override.
     """
     is_unheard: bool = False
-    """Whether the ground has a question for the user whose answer the host would not report."""
+    """Whether the ground asks the user a question to which the host would not report the answer."""
     puts_card: bool = False
     """Whether the user's answer to a card would settle the ground."""
 
