@@ -21,7 +21,7 @@ READS, OTHERWISE = (
         ("$page.text('^Total: ([0-9.]+) EUR$')", "$page.text('^Total: (')", "is not a valid pattern"),
         ("$argument.text", "$argument", "is not a valid source"),
         ("$argument.text", "$words.text", "`$words` is not a valid source"),
-        ("$argument.text", "$statement.kind", "the action is not recognised by a `sql`"),
+        ("$argument.text", "$statement.kind", "because this action matches no `sql`"),
         ("$statement.bounded", "$statement.bound", "`$statement` has no `bound`"),
         ("$row.cell('Product')", "$row.cell(Product)", "requires quoted text"),
         (READS, "argument: sql, as: sql", "`execute_sql` has no argument `sql`"),

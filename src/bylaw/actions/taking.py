@@ -153,11 +153,11 @@ def compile_take(
         raise ActionError(f"`{text}` is not a valid source", hint="write it like `$argument.NAME`")
     source, field, inside = found[1], found[2], found[3]
     if source not in FIELDS:
-        raise ActionError(f"`${source}` is not a valid source", hint=f"known here: {known}")
+        raise ActionError(f"`${source}` is not a valid source", hint=f"use one of {known}")
     kind, fields = FIELDS[source]
     if kind != "call" and kind not in kinds:
         raise ActionError(
-            f"the action is not recognised by a `{kind}`, so there is no `${source}`", hint=f"known here: {known}"
+            f"`${source}` is not available, because this action matches no `{kind}`", hint=f"use one of {known}"
         )
     if kind == "call":
         if arguments and field not in arguments:

@@ -215,8 +215,8 @@ def _meaning(draft: Draft) -> str:
 
 def _asked(draft: Draft, other: Draft) -> Question:
     text = (
-        f"the words `{draft.quotes[0]}` were read as two policies: here as `{draft.definition}`, and as `{other.id}`:"
-        f" `{other.definition}` If they are one, reject this one with a note; if both hold, accept both."
+        f"the model derived two policies from `{draft.quotes[0]}`: `{draft.definition}` (this one), and `{other.id}`:"
+        f" `{other.definition}` If both mean the same, reject this policy with a note; otherwise accept both."
     )
     return Question(f"quotes the same words as {other.id}", text)
 

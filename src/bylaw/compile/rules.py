@@ -163,7 +163,7 @@ class _RuleTests:
         kept: list[Case] = []
         for result, case in zip(self._run(rules, cases), cases, strict=True):
             if isinstance(result, CaseResult) and result.got == OPEN:
-                text = f"`{case.get('note', '')}`: whether it breaks the rule, the words alone do not tell"
+                text = f"`{case.get('note', '')}`: code cannot tell from the words whether this case breaks the rule"
                 questions.append(Question("a possible breach that code cannot decide", text, case))
             else:
                 kept.append(case)

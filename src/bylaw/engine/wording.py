@@ -181,7 +181,7 @@ _TO_AGENT = {
     "declined": f"the user said no to this call. {AFTER_NO}",
     "spent": "the user's yes was already used for an earlier call",
     "perhaps_spent": "this call or an equivalent one was made before and may have run",
-    "unanswered": "the user's answer is unknown here",
+    "unanswered": "the user's answer was not recorded",
     "changed_card": "the text of the card was changed or is no longer true, so the user's answer does not count",
     "unread": "the messages do not show clearly that the user agrees: the user must answer a card that shows this call",
     "no_card": "the user must answer a card that shows this call",

@@ -232,8 +232,8 @@ _RULES = """\
 # policy: {id: confirm-before-change, kind: rule, spans: [...]}.
 #
 # predicates:
-#   change: {effect: write, description: the act changes something}
-#   agreed: {consented: told, description: the user agreed to this very change after it was told}
+#   change: {effect: write, description: the act changes data}
+#   agreed: {consented: told, description: the user agreed to this exact change after the agent stated it}
 #   several_calls: {turn: several_calls, description: the turn makes several calls}
 # rules:
 #   - {id: confirm-before-change, formula: ALWAYS (change IMPLIES agreed)}

@@ -136,7 +136,7 @@ def _of_actions(session: Session, postures: Postures, judgement: Judgement, lack
 
 
 def _on_its_own(ground: Ground, part: Judgement) -> Ground:
-    because = f"this call does more than `{part.made.call.tool}`, which the user must confirm"
+    because = f"the user must confirm `{part.made.call.tool}`, but this call also does something else"
     told = f"{because}. Make a separate call for it"
     question = Question(_TOGETHER, f"{because}. Should the whole call be made?", "person")
     return replace(ground, answer="ask", because=because, for_agent=told, questions=(question,), puts_card=False)
