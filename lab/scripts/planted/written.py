@@ -60,6 +60,6 @@ BUGS = (
         "key = repr(cases)", 'key = ""',
         "compile/test_pipeline.py"),
     Bug("any small number of the code may stand in place of one of the sentence", "compile/guards.py",
-        "_SMALL = 2\n", "_SMALL = 20\n",
+        "if each > 2 and not any(_is_another_unit", "if each > 20 and not any(_is_another_unit",
         "compile/test_numeral.py"),
 )  # fmt: skip
