@@ -35,7 +35,7 @@ all writes are open. What is counted here is what code still says by structure a
 |---|---|---|---|---|---|---|---|---|
 {rows}
 
-*Without consent* and *found*: nothing had been put to the user, nothing of the call had been named, or the yes was
+*Without consent* and *found*: nothing had been put to the user, or the yes was
 used up. **Nobody who had a yes is accused, and nobody who had none is let through.**
 
 The airline's labels are of {count} accepted writes of recorded runs, one from each of as many conversations. Two
