@@ -1,5 +1,6 @@
 """Limits the work for one request. Code whose work grows with the input counts its steps here."""
 
+from collections.abc import Callable
 from contextvars import ContextVar
 
 from bylaw.errors import BylawError
@@ -21,6 +22,8 @@ class Cost:
 
     def __init__(self, steps: int = STEPS) -> None:
         self._most = self._left = steps
+        self.pause: Callable[[], None] | None = None
+        """Called between two pieces of work to let other requests run first."""
 
     def __enter__(self) -> None:
         self._before = _COST.set(self)
@@ -33,6 +36,8 @@ class Cost:
         self._left -= steps
         if self._left < 0:
             self.check()
+        if self.pause is not None:
+            self.pause()
 
     def check(self) -> None:
         """Raise an error if the request has used up its steps. Needed because other code may have caught an earlier
