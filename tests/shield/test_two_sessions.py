@@ -1,15 +1,21 @@
 """Two sessions report one conversation. What one has not written yet may be older than what the other wrote."""
 
+import asyncio
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bylaw import Pack, Shield
 from bylaw.shield import LiveSession
+from bylaw.trace.event import Call
 from tests.engine.test_conversation import FILES as ORDERS
-from tests.shield.cards import FILES, WANTED
+from tests.shield.cards import FILES, WANTED, ask, begun
 
 ENFORCED = {
     **FILES,
@@ -93,3 +99,32 @@ def test_a_look_up_that_was_not_written_may_be_older_than_a_write_elsewhere(tmp_
             assert other.decide("set_returned", {"order_id": "7"}).allowed
             other.flush()
         assert chat.decide("refund", {"order_id": "7"}).allowed is not writes
+
+
+class LateThreads(ThreadPoolExecutor):
+    """Threads that begin a while after they were started."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return super().submit(lambda: (time.sleep(0.1), fn(*args, **kwargs))[1])
+
+
+def test_a_cancelled_request_that_a_thread_is_still_to_decide_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bylaw.shield.settling._threads", partial(LateThreads, 1))
+
+    async def cancelled(session: LiveSession) -> None:
+        request = asyncio.create_task(session.decide_async("transfer", WANTED, id="given up"))
+        await asyncio.sleep(0.02)
+        request.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await request
+        await asyncio.sleep(0.2)
+
+    with Shield(Pack.from_files(ENFORCED), log=tmp_path / "log.db", answers=lambda *_: None) as shield:
+        session, card = begun(shield)
+        session.agent(card.text)
+        session.user("Yes.")
+        asyncio.run(cancelled(session))
+        assert ask(session).allowed
+        assert all(event.id != "given up" for event in session.trajectory().events if isinstance(event, Call))

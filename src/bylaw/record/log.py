@@ -155,9 +155,11 @@ class Log(Reading):
 
     def stops(self, tenant: str) -> Stops:
         """Return the active stops as last read. If they have changed since, writes based on them are rejected."""
-        if tenant not in self._stops:
-            self._stops[tenant] = standing(*self.stop_history(tenant))
-        return self._stops[tenant]
+        found = self._stops.get(tenant)
+        if found is None:
+            # Another thread may forget them meanwhile.
+            found = self._stops[tenant] = standing(*self.stop_history(tenant))
+        return found
 
     def must_read_stops(self, tenant: str) -> bool:
         return tenant not in self._stops

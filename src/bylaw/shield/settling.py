@@ -40,6 +40,8 @@ class Settlement:
     _attempt: Attempt
     _earlier: Sequence[Repeated] | None = None
     """The earlier answers, if the request is repeated."""
+    _is_given_up = False
+    """Whether the caller no longer waits. A thread may still be about to decide."""
 
     def __init__(self, service: DecisionService, wanted: WantedDecisions) -> None:
         self._service = service
@@ -49,7 +51,7 @@ class Settlement:
     def decide(self) -> Sequence[Draft]:
         """Read the log and decide. Return the entries to write. If there are none, `decisions` is already set."""
         service, wanted = self._service, self._wanted
-        while True:
+        while not self._is_given_up:
             if not self._tries:
                 raise service.journal.overtaken
             self._tries -= 1
@@ -74,6 +76,12 @@ class Settlement:
             if not self._attempt.drafts:
                 self.finish([])
             return self._attempt.drafts
+        return ()
+
+    def give_up(self) -> None:
+        """Discard what is not on disk. Nothing is decided any more."""
+        self._is_given_up = True
+        self._service.forget()
 
     def finish(self, answers: Answers) -> None:
         """Set `decisions` if the log accepted the entries. If it did not, `decide` must be called again."""
@@ -144,7 +152,7 @@ class LoopSettling:
                         self._alone(request.finish, await log.journal.append_async(drafts))
                 return request.decisions
             except BaseException:
-                self._alone(service.forget)
+                self._alone(request.give_up)
                 raise
             finally:
                 if service.journal.is_unsettled:
