@@ -286,3 +286,19 @@ def test_a_look_up_that_failed_tells_nothing_and_takes_nothing_away() -> None:
         session.decide("get_order", {"order_id": "R-1"})
         session.result(shown, error=error)
     assert session.decide("charge", {"order_id": "R-1"}).allowed
+
+
+def test_a_condition_on_the_changed_items_is_not_read_from_the_arguments() -> None:
+    tools = FILES["tools.yaml"] + (
+        "  sync:\n"
+        "    effect: write\n"
+        "    parameters: {user: string, kind: string}\n"
+        '    changes: [{each: "$result.items[*]", as: Order, key: $.order_id, when: "item.kind == \'order\'"}]\n'
+    )
+    manifest = FILES["pack.yaml"] + "shield: {posture: enforce, unguarded: allow}\n"
+    pack = made({**FILES, "tools.yaml": tools, "pack.yaml": manifest})
+    assert shown(ORDER, pack).decide(*REFUND).allowed
+    session = shown(ORDER, pack)
+    assert session.decide("sync", {"user": "U1", "kind": "other"}).allowed
+    session.result({"items": [{"kind": "order", "order_id": "O1"}]})
+    assert not session.decide(*REFUND).allowed

@@ -71,7 +71,8 @@ class Change(Struct, frozen=True):
     delete: bool = False
 
     def may_happen(self, args: Mapping[str, Any], result: Any = NOTHING) -> bool:
-        return self.applies(PathScope(args, result, args)) is not False
+        item = args if self.each is None else NOTHING
+        return self.applies(PathScope(item, result, args)) is not False
 
     def applies(self, scope: PathScope, old: Mapping[str, Any] = {}) -> bool | None:
         """Whether an entity with the field values `old` changes. None if this is unknown."""
