@@ -10,7 +10,8 @@ import pytest
 pytest.importorskip("fastmcp", reason="needs the extra `mcp`")
 
 from fastmcp import Client, Context, FastMCP
-from fastmcp.exceptions import McpError, ToolError
+from fastmcp.exceptions import McpError, ResourceError, ToolError
+from fastmcp.resources import ResourceContent, ResourceResult
 from fastmcp.tools.base import ToolResult
 from mcp_types import (
     INTERNAL_ERROR,
@@ -130,6 +131,10 @@ async def shown(tools: str, result: ToolResult) -> tuple[Any, str]:
         ToolResult([text(json.dumps({"raw": f'{{"a": {{"risk": "{SECRET}"}}, "a": {{}}}}'}))]),
         ToolResult([text(json.dumps(json.dumps({"risk": SECRET})))]),
         ToolResult([text('{"a":' * 900 + f'{{"risk": "{SECRET}"}}' + "}" * 900)]),
+        ToolResult([text("{}")], {"customer.risk": SECRET, "/risk": SECRET, "\uff52isk": SECRET}),
+        ToolResult([text("{}")], {"op": "add", "path": "/risk", "value": SECRET}),
+        ToolResult([text("{}")], {"raw": f'data: {{"risk": "{SECRET}"}}'}),
+        ToolResult([text("{}")], {f'{{"risk": "{SECRET}"}}': 1}),
         ToolResult([text("{}")], meta={"risk": SECRET}),
         ToolResult([text("{}", _meta={"risk": SECRET}, annotations={"lastModified": SECRET})]),
         ToolResult([text("{}"), LINK], {"a": 1}),
@@ -242,11 +247,40 @@ async def test_a_masked_field_is_masked_in_json_resources_too() -> None:
     server, data = FastMCP("s"), json.dumps({"name": "Ann", "risk": SECRET})
     server.resource("x://text")(lambda: data)
     server.resource("x://file", mime_type="application/json")(lambda: data.encode())
-    server.resource("x://page")(lambda: "Hello.")
+    server.resource("x://page")(lambda: ResourceResult([ResourceContent("Hello.", meta={"risk": SECRET})]))
     pack = Pack.from_files({**FILES, "tools.yaml": "tools:\n  get_x: {effect: read, mask: [risk]}\n"})
     async with Client(proxy(Shield(pack), server, conversation="c")) as client:
         texts = [text_of((await client.read_resource(f"x://{name}"))[0]) for name in ("text", "file", "page")]
     assert texts == [f'{{"name":"Ann","risk":"{MASKED}"}}'] * 2 + ["Hello."]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "content",
+    [
+        ResourceResult([ResourceContent("Hello.", meta={"risk": SECRET})]),
+        ResourceResult([ResourceContent("{}")], meta={"risk": SECRET}),
+        ResourceResult([ResourceContent(f'\ufeff{{"risk": "{SECRET}"}}')]),
+        ResourceResult([ResourceContent(f'{{"a": 1}}\n{{"risk": "{SECRET}"}}')]),
+        ResourceError(SECRET),
+    ],
+)
+async def test_a_masked_field_reaches_the_agent_in_no_form_of_a_resource(content: Any) -> None:
+    server = FastMCP("s")
+
+    @server.resource("x://x")
+    def get() -> ResourceResult:
+        if isinstance(content, ResourceError):
+            raise content
+        return content
+
+    pack = Pack.from_files({**FILES, "tools.yaml": "tools:\n  get_x: {effect: read, mask: [risk]}\n"})
+    async with Client(proxy(Shield(pack), server, conversation="c")) as client:
+        try:
+            said = (await client.read_resource_mcp("x://x")).model_dump_json(by_alias=True)
+        except McpError as error:
+            said = str(error)
+    assert "SECRET" not in said
 
 
 def test_marks_stand_around_running_text_that_nobody_vouches_for() -> None:

@@ -24,7 +24,6 @@ git diff HEAD~1 -- a.py
 git branch --show-current
 sed -n '1,5p' f
 uniq -c
-echo 'rm x' # rm y
 echo "it's" a#b
 set -euo pipefail; ls
 python3 --version
@@ -58,6 +57,7 @@ ls | while IFS= read -r f; do echo "$f"; done
 [ $? -eq 0 ]
 cat - x
 cat x - <y
+echo 'rm x' # rm y
 """.strip().splitlines()
 """Commands that only read, but not in a closed form."""
 
@@ -93,6 +93,8 @@ HOSTILE_LINES = [
     "",
     " ",
     "# only a comment",
+    "ls && # rm x\nrm y",
+    "cd a && # b\nls",
     "ls 'a",
     'ls "a',
     "ls $(cat",
@@ -113,7 +115,7 @@ def writes(text: str) -> bool:
         return True
 
 
-@pytest.mark.parametrize("text", [*READS, "ls \\\n -l"])
+@pytest.mark.parametrize("text", [*READS, "ls \\\n -l", "# the files\nls", "ls\n# rm x\npwd"])
 def test_a_look_only_reads(text: str) -> None:
     assert not writes(text)
 

@@ -207,6 +207,43 @@ def test_postgresql_runs_every_read_in_a_transaction_that_only_reads(database: s
         assert connection.execute("select (select count(*) from t), (select is_called from s)").fetchone() == (2, False)
 
 
+CALLS = """
+select {}(1)
+select {}(a) from t
+select 1, {}(a) over () from t
+select * from {}(1)
+select * from t as x, {}(1)
+select a from t where {}(a) > 0
+select a from t order by {}(1)
+with q as (select {}(1)) select * from q
+insert into t (a) select {}(a) from t
+update t set a = {}(1) where a = 1
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("dialect", [None, "postgres"])
+def test_a_function_named_by_a_keyword_of_another_database_is_not_called_by_a_read(
+    database: str, dialect: str | None
+) -> None:
+    named = 0
+    with psycopg.connect(database) as connection, connection.transaction(force_rollback=True):
+        for word in sorted(sql_words.BEFORE_BRACKETS - sql_words.FUNCTIONS | {"qualify"}):
+            body = "insert into t values (9) returning 1"
+            try:
+                with connection.transaction():
+                    connection.execute(f"create function {word}(int) returns int language sql as '{body}'".encode())
+            except psycopg.errors.SyntaxError:
+                continue  # a reserved word, which names no function
+            named += 1
+            for call in CALLS:
+                try:
+                    found = read_sql(call.format(word), dialect, TABLES)
+                except Unreadable:
+                    continue
+                assert any(each.tables_written is None for each in found), call.format(word)
+    assert named > 40
+
+
 @pytest.mark.parametrize("text", RUNS_A_CHECK)
 def test_a_conversion_to_a_domain_runs_its_check_and_is_no_read(database: str, text: str) -> None:
     with psycopg.connect(database) as connection:

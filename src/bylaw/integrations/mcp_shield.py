@@ -51,7 +51,7 @@ from bylaw.integrations.mcp_result import (
     returned,
     with_note,
 )
-from bylaw.integrations.mcp_showing import error_for_agent, for_agent, resources_for_agent, shows_all
+from bylaw.integrations.mcp_showing import error_for_agent, for_agent, masking_all, resource_for_agent, shows_all
 from bylaw.policy.tool import Tool as DeclaredTool
 from bylaw.shield import Decision, LiveSession, Shield
 
@@ -313,11 +313,14 @@ class ShieldMiddleware(Middleware):
 
     async def on_read_resource(self, context: Any, call_next: Any) -> Any:
         """Pass on a resource and record its text as content."""
-        answer = await call_next(context)
+        masking = masking_all(self._tools.values())
+        try:
+            answer = await call_next(context)
+        except Exception as error:
+            raise error_for_agent(error, masking) from None
         uri = context.message.uri
         await self._hand_out(context, RESOURCE, resource_parts(answer.to_mcp_result(uri).contents))
-        shown = resources_for_agent(answer.contents, self._tools.values())
-        return answer.model_copy(update={"contents": shown})
+        return answer if masking is None else resource_for_agent(answer, masking)
 
     async def on_get_prompt(self, context: Any, call_next: Any) -> Any:
         """Pass on a prompt and record its text, which does not come from the user even if it has the user's role."""

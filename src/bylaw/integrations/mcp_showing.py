@@ -5,7 +5,9 @@ random number, so that the text cannot fake the end of the quotation.
 """
 # pyright: basic, reportMissingImports=false
 
+import re
 import secrets
+import unicodedata
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -20,6 +22,9 @@ from bylaw.trace.recorded_value import Contradicted, values_inside
 
 MASKED = "[masked]"
 WITHHELD = "[withheld: the agent may see only parts of this tool's results, and these parts cannot be told apart here]"
+_QUOTED = re.compile(r'"([^"\\]+)')
+_SEPARATOR = re.compile(r"[./:\[\]]")
+"""Matches the signs between the names in a path, such as `customer.risk`."""
 RUNNING = 80
 """The length from which a single-line value is treated as text, not as a name."""
 
@@ -67,8 +72,8 @@ class Showing:
         """Return data without masked fields. If a masked name appears as a value, such as in a table's row of column
         names, all of the data is withheld.
         """
-        names = (each for each in values_inside(data) if isinstance(each, str))
-        if any(_letters_of(each) in self._masked_names for each in names):
+        texts = (each for each in values_inside(data) if isinstance(each, str))
+        if any(self._is_masked(each) or (read_data(each) is None and self.names_masked(each)) for each in texts):
             return WITHHELD
         try:
             return self._without_fields(data)
@@ -79,9 +84,10 @@ class Showing:
         match data:
             case dict():
                 record = cast(dict[str, Any], data)
+                if any(map(self.names_masked, record)):
+                    return WITHHELD
                 return {
-                    name: MASKED if _letters_of(name) in self._masked_names else self._without_fields(one)
-                    for name, one in record.items()
+                    name: MASKED if self._is_masked(name) else self._without_fields(one) for name, one in record.items()
                 }
             case list():
                 return [self._without_fields(each) for each in cast(list[Any], data)]
@@ -91,6 +97,15 @@ class Showing:
                 return WITHHELD
             case _:
                 return data
+
+    def _is_masked(self, name: str) -> bool:
+        """Whether a field's name, or a part of a path of names, is masked."""
+        parts = () if " " in name else _SEPARATOR.split(name)
+        return any(_letters_of(each) in self._masked_names for each in (name, *parts))
+
+    def names_masked(self, text: str) -> bool:
+        """Whether a text contains the name of a masked field in quotes, and thus perhaps the field."""
+        return any(map(self._is_masked, _QUOTED.findall(text)))
 
     def marked(self, data: Any, field: str = "") -> Any:
         """Return structured data with other authors' text marked."""
@@ -108,7 +123,7 @@ class Showing:
 
 
 def _letters_of(name: str) -> str:
-    return "".join(filter(str.isalnum, name.casefold())) or name
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", name).casefold())) or name
 
 
 def _as_json(data: Any) -> str:
@@ -151,18 +166,27 @@ def error_for_agent(error: BaseException, tool: Tool | None) -> BaseException:
             return error
 
 
-def resources_for_agent(contents: Iterable[Any], tools: Iterable[Tool]) -> list[Any]:
-    """Return resources without the fields that any tool masks. Contents that are not JSON are returned unchanged."""
+def masking_all(tools: Iterable[Tool]) -> Tool | None:
+    """Return a tool that masks the fields that any tool masks, or None if there are none."""
     names = frozenset(name for each in tools for name in each.mask)
-    showing = Showing(Tool("", "read", mask=names))
-    return [_resource_shown(each, showing) if names else each for each in contents]
+    return Tool("", "read", mask=names) if names else None
 
 
-def _resource_shown(resource: Any, showing: Showing) -> Any:
+def resource_for_agent(answer: Any, tool: Tool) -> Any:
+    """Return a resource without masked fields and metadata. A text that is not JSON is unchanged if it does not quote
+    the name of a masked field.
+    """
+    shown = [_content_shown(each, Showing(tool)) for each in answer.contents]
+    return answer.model_copy(update={"contents": shown, "meta": None})
+
+
+def _content_shown(resource: Any, showing: Showing) -> Any:
     content = resource.content
     text = content if isinstance(content, str) else content.decode("utf-8", "replace")
-    data = read_data(text)
-    if data is None:
-        return resource
-    shown = showing.masked_json(data)
+    if (data := read_data(text)) is not None:
+        shown = showing.masked_json(data)
+    else:
+        shown = WITHHELD if showing.names_masked(text) else text
+    if shown == text:
+        return resource.model_copy(update={"meta": None})
     return resource.model_copy(update={"content": shown if isinstance(content, str) else shown.encode(), "meta": None})

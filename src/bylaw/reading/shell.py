@@ -1,10 +1,9 @@
 """Parses a shell text into a list of simple commands, each a program with its words and redirected files.
 
 The grammar is an allowlist: words and quotes, `NAME=value` before a program, redirections to files, and the operators
-`;`, `&&`, `
-
-`, `|` and the end of a line. Anything else is `Unreadable`, such as loops, groups, substitutions, here-documents,
-functions, background jobs, and programs that run other programs.
+`;`, `&&`, `||`, `|` and the end of a line. Anything else is `Unreadable`, such as loops, groups, substitutions,
+here-documents, functions, background jobs, and programs that run other programs. So is text that interactive shells
+read differently: `!` may insert an earlier command, and zsh may read a comment as words.
 """
 
 import re
@@ -25,18 +24,19 @@ MAX_FOLDERS = 8
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _BLANK = re.compile(r"(?:[ \t]|(?<=[ \t])\\\n)+")
-_COMMENT = re.compile(r"#[^\n]*")
+_COMMENT = re.compile(r"#[\w \t.,:/+-]*(?=\n|\Z)")
+"""Matches a comment without signs. An interactive zsh takes `#` for a program and the other words for arguments."""
 _OPERATOR = re.compile(r"&&|\|\||;(?!;)|\|(?!&)|\n")
 _REDIRECT = re.compile(r"[0-9]?(>>|>\||>|<)(?![<>&(|])[ \t]*")
 _COPY = re.compile(r"[0-9]?>&[0-9](?=[ \t\n;|]|\Z)")
 """Matches a redirection to an open file, such as `2>&1`."""
 _PIECE = re.compile(
-    r"(?P<plain>[\w.,:@%+=/^-]+)"
-    r"|'(?P<single>[^']*)'"
-    r'|"(?P<double>(?:[^"\\$`]|\\[^\n]|\$(?=")|\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_]*\})*)"'
+    r"(?P<plain>[\w.,:@%+=/-]+)"
+    r"|'(?P<single>(?:[^'\\]|\\[^'])*)'"
+    r'|"(?P<double>(?:[^"\\$`!]|!(?= )|\\[^\n]|\$(?=")|\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_]*\})*)"'
     r"|\\(?P<escaped>[^\w\s])"
-    r"|(?P<inner>(?<=[\w./@^-])~|(?<=[^\s;|<>&])\#)"
-    r"|(?P<unknown>[*?\[\]~]|\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_]*\})"
+    r"|(?P<inner>(?<=[\w./@~^-])[~^]|(?<=[^\s;|<>&])\#)"
+    r"|(?P<unknown>[*?\[\]~^]|\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_]*\})"
 )
 """Matches a part of a word. An `unknown` part is one that the shell replaces: a pattern, a variable or a home
 folder.
@@ -61,8 +61,8 @@ def read_shell(text: str) -> tuple[Command, ...]:
     found: list[Command] = []
     for each in _Scanner(text).commands():
         command = replace(_read(each), directories=folders.here)
-        if command.program == "cd" and each.is_piped:
-            raise Unreadable("`cd` in a pipe, which some shells run in another process", line=each.line)
+        if command.program == "cd" and (each.is_piped or each.words[0][1] != Word("cd")):
+            raise Unreadable("`cd` that may run in another process", line=each.line)
         folders.follow(command, each.after)
         found.append(command)
     if not found:
@@ -97,7 +97,9 @@ class _Scanner:
         here, before = self._begin(), ""
         while self.at < len(self.text):
             if (operator := self._take(_OPERATOR)) is None:
-                self._part(here)
+                is_new = here.is_empty and before not in ("&&", "||", "|")
+                if not (is_new and self._take(_COMMENT)):
+                    self._part(here)
                 continue
             here.after = operator[0]
             if not here.is_empty:
@@ -117,8 +119,8 @@ class _Scanner:
         return _Simple(self.text.count("\n", 0, self.at) + 1, [], [], [])
 
     def _part(self, here: _Simple) -> None:
-        """Read a blank, a comment, a redirection or a word."""
-        if self._take(_BLANK) or self._take(_COMMENT) or self._take(_COPY):
+        """Read a blank, a redirection or a word."""
+        if self._take(_BLANK) or self._take(_COPY):
             return
         if (redirect := self._take(_REDIRECT)) is None:
             start = self.at

@@ -186,10 +186,27 @@ class Tree:
         # Other databases do not call functions on a table's row.
         tables = self.tables if self.named in (None, "postgres") else None
         Names(self.exp, self.tree, self.dialect, tables, self.queries).check()
+        self._check_functions()
         found = self._effects()
         if self.named in (None, "sqlite") and self.tables is not None:
             self._check_tables(found, self.tables)
         return found
+
+    def _check_functions(self) -> None:
+        """Check that every called function is known. A database may have a function named by a keyword of another, such
+        as `add`, and the parser may read its call as another clause.
+        """
+        exp, known = self.exp, words.FUNCTIONS | words.FUNCTIONS_OF_WRITES
+        for node in self.tree.find_all(exp.Anonymous, exp.Aliases, exp.Qualify, exp.TableAlias, exp.TableSample):
+            match node:
+                case exp.Anonymous():
+                    is_known = str(node.name).lower() in known
+                case exp.TableAlias():
+                    is_known = node.this is not None
+                case _:
+                    is_known = isinstance(node, exp.TableSample) and not isinstance(node.parent, exp.Select)
+            if not is_known:
+                raise Unreadable(f"`{node.sql(self.dialect)[:60]}` may call a function that writes")
 
     def _check_tables(self, found: Sequence[Statement], tables: Mapping[str, Table]) -> None:
         """Check that every table is declared. In SQLite, an undeclared table may be virtual.
