@@ -281,7 +281,7 @@ def test_runs_of_the_other_generation_than_the_database_are_left_out_and_named(t
     second = write(tmp_path / "second.json", results(simulation(TALK)))
     report = audit(Request((first, second), "tau-airline", world=write_tau2(tmp_path / "world")), tmp_path / "out")
     assert [skipped.place for skipped in report.skipped] == [f"{first}#0", f"{first}#1"]
-    assert all("holds only the database of tau2" in skipped.message for skipped in report.skipped)
+    assert all("contains only a tau2" in skipped.message for skipped in report.skipped)
     assert sum(row["trajectories"] for row in report.summary["agents"]) == 1
     assert report.summary["worlds"] == {"second.json": "db.json"}
 

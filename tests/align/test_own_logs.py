@@ -121,7 +121,7 @@ def test_without_a_manifest_the_pack_must_be_named_and_a_changed_one_is_told(dat
     answer = b'{"answer": "ok", "row": 1}'
     ran = bylaw(alone, "align", "score", "--rows", "rl.jsonl", stdin=answer)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert "cannot tell which pack `rl.jsonl` was made with; name it with --pack" in ran.stderr
+    assert "cannot tell which pack `rl.jsonl` was made with; name the pack with --pack" in ran.stderr
     assert bylaw(alone, "align", "score", "--rows", "rl.jsonl", "--pack", "clinic", stdin=answer).returncode == 0
     ran = bylaw(alone, "align", "score", "--rows", "rl.jsonl", "--pack", "tau-airline/tau2", stdin=answer)
     assert ran.returncode == 2

@@ -324,7 +324,7 @@ def test_a_persons_word_that_the_customer_confirmed_is_kept_and_settles_nothing(
     assert b"by phone at noon" in entry.body
     asked = decide(app)
     assert (asked["answer"], asked["allowed"]) == ("ask", False)
-    assert "says the customer confirmed it" in person.get("/live/c/c")
+    assert "says the customer confirmed the call" in person.get("/live/c/c")
     # The customer's own answer still counts, in a session that began before the attestation and in a new one.
     assert confirm(app, asked["card"]["id"]).status == 200
     assert decide(app)["allowed"]
