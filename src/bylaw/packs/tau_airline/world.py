@@ -146,7 +146,7 @@ class AirlineWorlds:
         generation = generation_of(pack)
         if generation is not None and generation not in self.held:
             raise WorldError(
-                f"pack `{pack}` requires a {generation} database, but `{self.path}` contains only a {self.held[0]} database",
+                f"pack `{pack}` requires a {generation} database, but `{self.path}` contains only a {self.held[0]} one",
                 hint=f"pass the database of {generation}, or a folder with both databases",
             )
 
